@@ -1,0 +1,13 @@
+# A call of itself without end, with the interpreter's own guard switched off.
+#
+# expect: trap|limit|exit
+import sys
+
+sys.setrecursionlimit(10**9)
+
+
+def f(n):
+    return f(n + 1)
+
+
+f(0)
