@@ -1,0 +1,5 @@
+//go:build !unix
+
+package snapshot
+
+func isNotEmpty(error) bool { return false }
