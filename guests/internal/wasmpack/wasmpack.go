@@ -1,0 +1,278 @@
+// Package wasmpack takes apart what a packaged WebAssembly module carries beside its code: debug sections, and a
+// file system that wasi-vfs packed into its memory image.
+//
+// It works on modules whose digest is pinned, so it refuses what it does not expect instead of being general.
+package wasmpack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var header = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+
+const (
+	sectionCustom = 0
+	sectionData   = 11
+
+	maxImage = 64 << 20 // bytes of memory image that are laid out
+)
+
+var errShort = errors.New("module ends early")
+
+type section struct {
+	id   byte
+	body []byte
+}
+
+// segment is an active data segment of memory 0.
+type segment struct {
+	at    uint32
+	bytes []byte
+}
+
+// StripDebug returns wasm without its custom sections whose name begins with ".debug".
+func StripDebug(wasm []byte) ([]byte, error) {
+	sections, err := split(wasm)
+	if err != nil {
+		return nil, err
+	}
+	var kept []section
+	for _, s := range sections {
+		if s.id == sectionCustom {
+			n, k, err := uleb(s.body)
+			if err != nil || uint64(n) > uint64(len(s.body)-k) {
+				return nil, errors.New("custom section: bad name")
+			}
+			if strings.HasPrefix(string(s.body[k:k+int(n)]), ".debug") {
+				continue
+			}
+		}
+		kept = append(kept, s)
+	}
+	return join(kept), nil
+}
+
+// Unmount returns wasm without the files that wasi-vfs packed below the folder named folder ("/usr").
+//
+// wasi-vfs keeps, in the memory image, a list of the folders that it serves itself; a lookup below one of them never
+// reaches the host. Unmount sets the length of that list from one to nought, so that the module sees the host's
+// folders only, and takes the packed bytes, which nothing reaches any more, out of the image: they are found by
+// their first and last bytes above the list, a zip archive by its signature and its end record.
+// It fails unless it finds exactly one list of one folder.
+func Unmount(wasm []byte, folder string, first, last []byte) ([]byte, error) {
+	sections, err := split(wasm)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sections {
+		if s.id != sectionData {
+			continue
+		}
+		segments, err := decode(s.body)
+		if err != nil {
+			return nil, err
+		}
+		image, err := lay(segments)
+		if err != nil {
+			return nil, err
+		}
+		at, err := findList(image, folder)
+		if err != nil {
+			return nil, err
+		}
+		from := bytes.Index(image[at:], first)
+		to := bytes.LastIndex(image, last)
+		if from < 0 || to < at+from {
+			return nil, fmt.Errorf("packed folder %q: its files were not found", folder)
+		}
+		if segments, err = clear(segments, uint32(at), uint32(at)+1); err != nil {
+			return nil, err
+		}
+		if segments, err = clear(segments, uint32(at+from), uint32(to+len(last))); err != nil {
+			return nil, err
+		}
+		sections[i].body = encode(segments)
+		return join(sections), nil
+	}
+	return nil, errors.New("no data section")
+}
+
+// findList returns the address of the length of the list of packed folders.
+//
+// The list is a Rust vector {capacity, pointer, length} of strings of the same shape, 32 bits each. Copies of the
+// vector may lie in dead stack frames below the data: the one at the highest address is live.
+func findList(image []byte, folder string) (int, error) {
+	found := -1
+	for _, text := range all(image, append([]byte(folder), 0)) {
+		for _, str := range all(image, pair(text, len(folder))) {
+			vec := bytes.LastIndex(image, pair(str-4, 1))
+			if vec < 0 {
+				continue
+			}
+			if found >= 0 && found != vec+4 {
+				return 0, fmt.Errorf("packed folder %q: more than one list", folder)
+			}
+			found = vec + 4
+		}
+	}
+	if found < 0 {
+		return 0, fmt.Errorf("packed folder %q: no list", folder)
+	}
+	return found, nil
+}
+
+// pair is two little-endian words as they lie in memory.
+func pair(a, b int) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(a)), uint32(b))
+}
+
+func all(b, sub []byte) []int {
+	var at []int
+	for from := 0; ; {
+		k := bytes.Index(b[from:], sub)
+		if k < 0 {
+			return at
+		}
+		at = append(at, from+k)
+		from += k + 1
+	}
+}
+
+// clear makes [from, to) of the memory image zero by leaving it out of the segments.
+func clear(segments []segment, from, to uint32) ([]segment, error) {
+	var out []segment
+	hit := false
+	for _, s := range segments {
+		end := s.at + uint32(len(s.bytes))
+		if end <= from || s.at >= to {
+			out = append(out, s)
+			continue
+		}
+		hit = true
+		if s.at < from {
+			out = append(out, segment{s.at, s.bytes[:from-s.at]})
+		}
+		if end > to {
+			out = append(out, segment{to, s.bytes[to-s.at:]})
+		}
+	}
+	if !hit {
+		return nil, fmt.Errorf("memory %#x to %#x is in no data segment", from, to)
+	}
+	return out, nil
+}
+
+// lay writes the segments into one image.
+func lay(segments []segment) ([]byte, error) {
+	size := 0
+	for _, s := range segments {
+		size = max(size, int(s.at)+len(s.bytes))
+	}
+	if size > maxImage {
+		return nil, fmt.Errorf("memory image of %d bytes, more than %d", size, maxImage)
+	}
+	image := make([]byte, size)
+	for _, s := range segments {
+		copy(image[s.at:], s.bytes)
+	}
+	return image, nil
+}
+
+func decode(body []byte) ([]segment, error) {
+	count, p, err := uleb(body)
+	if err != nil {
+		return nil, err
+	}
+	var out []segment
+	for range count {
+		if len(body)-p < 3 || body[p] != 0 || body[p+1] != 0x41 {
+			return nil, errors.New("data segment is not an active one at a constant address")
+		}
+		at, k, err := uleb(body[p+2:]) // signed in the format; addresses below 2^31 whose sign bit is clear read alike
+		if err != nil {
+			return nil, err
+		}
+		p += 2 + k
+		if p >= len(body) || body[p] != 0x0b {
+			return nil, errors.New("data segment is not an active one at a constant address")
+		}
+		n, k, err := uleb(body[p+1:])
+		if err != nil {
+			return nil, err
+		}
+		p += 1 + k
+		if uint64(n) > uint64(len(body)-p) {
+			return nil, errShort
+		}
+		out = append(out, segment{at, body[p : p+int(n)]})
+		p += int(n)
+	}
+	if p != len(body) {
+		return nil, errors.New("bytes after the last data segment")
+	}
+	return out, nil
+}
+
+func encode(segments []segment) []byte {
+	b := binary.AppendUvarint(nil, uint64(len(segments)))
+	for _, s := range segments {
+		b = append(b, 0, 0x41)
+		b = appendSleb(b, int32(s.at))
+		b = append(b, 0x0b)
+		b = binary.AppendUvarint(b, uint64(len(s.bytes)))
+		b = append(b, s.bytes...)
+	}
+	return b
+}
+
+func split(wasm []byte) ([]section, error) {
+	if !bytes.HasPrefix(wasm, header) {
+		return nil, errors.New("not a WebAssembly module")
+	}
+	var out []section
+	for b := wasm[len(header):]; len(b) > 0; {
+		n, k, err := uleb(b[1:])
+		if err != nil {
+			return nil, err
+		}
+		if uint64(n) > uint64(len(b)-1-k) {
+			return nil, errShort
+		}
+		out = append(out, section{b[0], b[1+k : 1+k+int(n)]})
+		b = b[1+k+int(n):]
+	}
+	return out, nil
+}
+
+func join(sections []section) []byte {
+	b := bytes.Clone(header)
+	for _, s := range sections {
+		b = append(b, s.id)
+		b = binary.AppendUvarint(b, uint64(len(s.body)))
+		b = append(b, s.body...)
+	}
+	return b
+}
+
+func uleb(b []byte) (uint32, int, error) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 || v > 1<<32-1 {
+		return 0, 0, errShort
+	}
+	return uint32(v), n, nil
+}
+
+func appendSleb(b []byte, v int32) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
