@@ -125,26 +125,7 @@ func empty(parent *os.Root, name string) error {
 	}
 	defer root.Close()
 	r := remover{top: root, left: maxEntries}
-	if err := r.clear(root, 0); err != nil {
-		return err
-	}
-	for len(r.moved) > 0 {
-		m := r.moved[len(r.moved)-1]
-		r.moved = r.moved[:len(r.moved)-1]
-		sub, err := openOwn(root, m, 0o700)
-		if err != nil {
-			return err
-		}
-		err = r.clear(sub, 1)
-		sub.Close()
-		if err != nil {
-			return err
-		}
-		if err := root.Remove(m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.clear(root, 0)
 }
 
 // openOwn opens a folder that its owner may have shut, with at least the given rights.
@@ -165,9 +146,8 @@ func openOwn(parent *os.Root, name string, need fs.FileMode) (*os.Root, error) {
 }
 
 type remover struct {
-	top   *os.Root
-	moved []string // folders that were too deep, now in top
-	left  int
+	top  *os.Root
+	left int
 }
 
 func (r *remover) clear(dir *os.Root, depth int) error {
@@ -204,13 +184,10 @@ func (r *remover) one(dir *os.Root, d fs.DirEntry, depth int) error {
 	if !d.IsDir() {
 		return dir.Remove(d.Name())
 	}
-	if depth == 0 && strings.HasPrefix(d.Name(), movedPrefix) {
-		return nil // in r.moved
-	}
 	if depth >= maxDepth {
-		// Each open folder is a descriptor, so depth is bounded by moving what lies deeper to the top. os.Root renames
-		// within one root only, hence by path.
-		return r.moveUp(dir, d.Name())
+		// Each open folder is a descriptor, so depth is bounded by moving what lies deeper to the top, where clear finds
+		// it when it reads on.
+		return renameAcross(dir, d.Name(), r.top, "moved-"+rand.Text())
 	}
 	sub, err := openOwn(dir, d.Name(), 0o700)
 	if err != nil {
@@ -222,17 +199,6 @@ func (r *remover) one(dir *os.Root, d fs.DirEntry, depth int) error {
 		return err
 	}
 	return dir.Remove(d.Name())
-}
-
-const movedPrefix = ".moved-"
-
-func (r *remover) moveUp(dir *os.Root, name string) error {
-	to := movedPrefix + rand.Text()
-	if err := renameAcross(dir, name, r.top, to); err != nil {
-		return err
-	}
-	r.moved = append(r.moved, to)
-	return nil
 }
 
 // Size is the sum of the file sizes below p, as far as a bounded walk sees them.
