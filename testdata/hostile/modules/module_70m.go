@@ -1,0 +1,13 @@
+// A module of seventy megabytes, nearly all of it padding.
+//
+// class: hostdos
+// expect: limit module
+package modules
+
+func init() {
+	register("module_70m", func() []byte {
+		s := command()
+		s.custom = make([]byte, 70<<20)
+		return s.bytes()
+	})
+}
