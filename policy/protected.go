@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// protectedNames are files that make something else run code or steer an agent. They are read where a root is read and
+// never written, unless the root's protected key names them. Patterns are matched against folded paths ([FoldName])
+// below a root, and cover what lies below a match.
+var protectedNames = []string{
+	// Version control: hooks, fsmonitor, sshCommand, filters, submodule addresses. 8.3 aliases are the same folder.
+	"**/.git", "**/git~*", "**/.gitmodules", "**/.gitattributes", "**/.gitconfig", "**/.git-credentials", "**/gitmod~*", "**/gitatt~*", "**/gitcon~*", "**/git-cr~*",
+	"**/.hg", "**/.svn", "**/.jj", "**/.husky", "**/husky~*", "**/.pre-commit-config.yaml", "**/.pre-commit-config.yml", "**/pre-co~*", "**/lefthook.yml", "**/lefthook.yaml", "**/.lefthook.yml", "**/.lefthook.yaml", "**/.lefthook", "**/lefthook-local.yml",
+	// Continuous integration.
+	"**/.github/workflows", "**/.github/actions", "**/github~*", "**/.gitlab-ci.yml", "**/gitlab~*", "**/.circleci", "**/.forgejo", "**/.gitea", "**/.woodpecker", "**/.woodpecker.yml", "**/.travis.yml", "**/.drone.yml", "**/azure-pipelines.yml", "**/jenkinsfile", "**/bitbucket-pipelines.yml", "**/.buildkite",
+	// Editors and development containers that run tasks when a folder is opened.
+	"**/.vscode", "**/vscode~*", "**/.idea", "**/.fleet", "**/.zed", "**/.devcontainer", "**/devcon~*", "**/.devcontainer.json", "**/*.code-workspace", "**/.vimrc", "**/.nvimrc", "**/.nvim.lua", "**/.exrc", "**/_vimrc", "**/.dir-locals.el", "**/.dir-locals-2.el", "**/.emacs", "**/.emacs.d", "**/.config/nvim", "**/.vim", "**/.editorconfig-exec",
+	// Agents: servers they start, instructions they read, hooks they run.
+	"**/.mcp.json", "**/mcp~*", "**/mcp.json", "**/.claude", "**/.claude.json", "**/claude~*", "**/.cursor", "**/.cursorrules", "**/cursor~*", "**/.windsurf", "**/.windsurfrules", "**/.codex", "**/.gemini", "**/.continue", "**/.aider*", "**/.clinerules", "**/.roo", "**/.roomodes", "**/.kiro", "**/.opencode", "**/opencode.json", "**/opencode.jsonc", "**/.amp", "**/.agents", "**/.goosehints", "**/.exthost", "**/exthost~*", "**/exthos~*",
+	"**/claude.md", "**/claude.local.md", "**/agents.md", "**/agents.override.md", "**/agent.md", "**/gemini.md", "**/skill.md", "**/soul.md", "**/memory.md", "**/copilot-instructions.md", "**/.github/instructions", "**/.github/prompts", "**/.github/chatmodes", "**/.github/agents", "**/.github/copilot-instructions.md",
+	// Shells and what they read on the way.
+	"**/.profile", "**/.bashrc", "**/.bash_profile", "**/.bash_login", "**/.bash_logout", "**/.bash_aliases", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin", "**/.zlogout", "**/.kshrc", "**/.cshrc", "**/.tcshrc", "**/.login", "**/.inputrc", "**/.config/fish", "**/.config/powershell", "**/microsoft.powershell_profile.ps1", "**/profile.ps1", "**/.envrc", "**/envrc~*", "**/.direnv", "**/.mise.toml", "**/mise.toml", "**/.mise", "**/.tool-versions", "**/.xprofile", "**/.xinitrc", "**/.xsession",
+	// Package managers and language runtimes that load code by name.
+	"**/.npmrc", "**/npmrc~*", "**/.yarnrc", "**/.yarnrc.yml", "**/.yarn", "**/.pnpmfile.cjs", "**/.pnpmfile.mjs", "**/.pnp.cjs", "**/.pnp.loader.mjs", "**/bunfig.toml", "**/.cargo/config", "**/.cargo/config.toml", "**/.pypirc", "**/pip.conf", "**/.pip", "**/pip.ini", "**/.gemrc", "**/.bundle", "**/.irbrc", "**/.pryrc", "**/.rprofile", "**/.mvn", "**/gradle-wrapper.jar", "**/maven-wrapper.jar",
+	"**/conftest.py", "**/sitecustomize.py", "**/sitecu~*", "**/usercustomize.py", "**/usercu~*", "**/sitecustomize", "**/usercustomize", "**/*.pth", "**/pyvenv.cfg", "**/.pdbrc", "**/.pythonrc", "**/.pythonstartup", "**/.node_repl_history", "**/.gdbinit", "**/.lldbinit",
+	// Remote access, credentials and what starts with the session.
+	"**/.ssh", "**/.gnupg", "**/.netrc", "**/_netrc", "**/.aws", "**/.azure", "**/.kube", "**/.docker", "**/.config/gcloud", "**/.config/gh", "**/.config/git", "**/.config/systemd", "**/.config/autostart", "**/.config/environment.d", "**/.local/share/applications", "**/library/launchagents", "**/library/launchdaemons", "**/launch~*", "**/start menu/programs/startup", "**/.crontab", "**/autorun.inf", "**/desktop.ini",
+}
+
+// defaultHide is the hide list of a root that names none.
+var defaultHide = []string{"**/.env*", "**/.git/config"}
+
+var (
+	protectedGlobs   = mustGlobs(protectedNames)
+	defaultHideGlobs = mustGlobs(defaultHide)
+)
+
+func mustGlobs(list []string) []Glob {
+	out := make([]Glob, len(list))
+	for i, s := range list {
+		g, err := ParseGlob(s)
+		if err != nil {
+			panic(err)
+		}
+		out[i] = g
+	}
+	return out
+}
+
+// Protected returns the patterns of files that are never written. They are relative to a root, in the grammar of
+// [Glob], and are to be matched against components folded as [FoldName] does. The caller owns the slice.
+func Protected() []string { return clone(protectedNames) }
+
+// DefaultHide returns the hide list of a root that names none. The caller owns the slice.
+func DefaultHide() []string { return clone(defaultHide) }
+
+// FoldName returns the key under which a path component is judged: NFKC, case folded, without characters that are not
+// shown and that some file systems ignore, without the name of an NTFS stream, and without trailing dots and blanks.
+func FoldName(name string) string {
+	s := foldOnce(name)
+	for range 4 { // folding can make new compositions; it settles at once in practice
+		next := foldOnce(s)
+		if next == s {
+			break
+		}
+		s = next
+	}
+	if i := strings.IndexByte(s, ':'); i > 0 {
+		s = s[:i]
+	}
+	return strings.TrimRight(s, ". ")
+}
+
+func foldOnce(s string) string {
+	if plainASCII(s) {
+		return strings.ToLower(s)
+	}
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(s))
+	return norm.NFKC.String(cases.Fold().String(s))
+}
+
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func foldAll(components []string) []string {
+	out := make([]string, len(components))
+	for i, c := range components {
+		out[i] = FoldName(c)
+	}
+	return out
+}
+
+// IsProtected reports whether the file at components, the path below a root, or a folder above it has a protected name.
+func IsProtected(components ...string) bool {
+	_, ok := protectedBy(components, nil)
+	return ok
+}
+
+// protectedBy returns the protected pattern that forbids a write to path. exempt are the root's protected key: an
+// exemption frees a protected name when it matches it or something below it on the way to path, and then everything
+// below itself up to the next protected name. Exemptions are not folded: only the spelling that was granted is free.
+func protectedBy(path []string, exempt []Glob) (string, bool) {
+	folded := foldAll(path)
+	free := 0 // length of the longest prefix of path that an exemption matches
+	for n := len(path); n > 0 && free == 0; n-- {
+		if slices.ContainsFunc(exempt, func(g Glob) bool { return g.Match(path[:n]) }) {
+			free = n
+		}
+	}
+	for n := len(path); n > free; n-- {
+		for _, g := range protectedGlobs {
+			if g.Match(folded[:n]) {
+				return g.String(), true
+			}
+		}
+	}
+	return "", false
+}
+
+// hiddenBy returns the first pattern that hides path or a folder above it. Names are compared folded too: what is hidden
+// must not be reached by another spelling on a file system that ignores case.
+func hiddenBy(path []string, hide []Glob) (Glob, bool) {
+	if len(hide) == 0 || len(path) == 0 {
+		return Glob{}, false
+	}
+	folded := foldAll(path)
+	for _, g := range hide {
+		if g.MatchPrefix(path) > 0 || foldGlob(g).MatchPrefix(folded) > 0 {
+			return g, true
+		}
+	}
+	return Glob{}, false
+}
+
+func foldGlob(g Glob) Glob {
+	segs := make([]string, len(g.segs))
+	for i, s := range g.segs {
+		if segs[i] = s; !strings.Contains(s, "*") {
+			segs[i] = FoldName(s)
+		} else {
+			segs[i] = foldOnce(s)
+		}
+	}
+	return Glob{segs: segs, abs: g.abs}
+}
