@@ -85,7 +85,12 @@ type Bind struct {
 	// RunJob.Folder, with home, tmp and one upper-N for each overlay (N is the index in Mounts). A compile worker uses it
 	// for files of its engine. The caller keeps it, and removes the directory when the worker has ended.
 	Scratch *os.File
-	Limits  Limits
+	// Read are regular files that the engine of a run worker opens by path although they are not in memory: compiled code
+	// and prepared modules in the cache. Later jobs may hand over descriptors of these same files, or of memfds.
+	Read   []*os.File
+	Limits Limits
+	// Protected are the protected names, handed on to wasiabi.
+	Protected []string
 	// Require names walls ("landlock", "seccomp") without which Bind fails. On Linux both are required whatever it
 	// says, unless WeakWalls.
 	Require []string
