@@ -21,7 +21,8 @@
 // The module is the stock CPython 3.11.3 of the package, code unchanged, less its debug sections and less the copy
 // of the standard library that wasi-vfs packed into its memory image under /usr (one length word is set to nought),
 // so that the mounted library is the one in use and the start code below runs. It exports _start and its memory (160
-// pages at least, no maximum of its own), takes only wasi_snapshot_preview1 imports and needs a stack of 1 MiB.
+// pages at least, no maximum of its own), takes only wasi_snapshot_preview1 imports. Recursion that Python itself bounds, in its code and in its C parts, ends in
+// RecursionError when the engine allows 8 MiB of stack.
 //
 //	mount      root/ at /usr/local, read-only: lib/python311.zip (compiled library, deflated), lib/python3.11/os.py
 //	           (the landmark by which the interpreter finds its prefix), lib/python3.11/lib-dynload/ (empty, but the
@@ -100,13 +101,18 @@ func Lookup(name string) (Runtime, bool) {
 	return Runtime{}, false
 }
 
-// ForScript returns the runtime for a script by the extension of its name, or else by its first line ("#!…"), of which
-// head must hold the beginning. It may return a runtime that is not present.
+// ForScript returns the runtime for a script by the extension of its name or, when no runtime has that, by its first
+// line ("#!…"), of which head must hold the beginning. It may return a runtime that is not present.
 func ForScript(name string, head []byte) (Runtime, bool) {
 	ext := strings.ToLower(path.Ext(name))
+	for _, r := range loaded() {
+		if slices.Contains(r.Extensions, ext) {
+			return r, true
+		}
+	}
 	program := interpreter(head)
 	for _, r := range loaded() {
-		if slices.Contains(r.Extensions, ext) || ext == "" && r.runs(program) {
+		if r.runs(program) {
 			return r, true
 		}
 	}
