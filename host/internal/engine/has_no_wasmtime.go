@@ -1,0 +1,5 @@
+//go:build !(cgo && !exthost_nowasmtime && amd64 && (linux || darwin))
+
+package engine
+
+const hasWasmtime = false
