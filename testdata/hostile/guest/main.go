@@ -10,6 +10,7 @@ import (
 	_ "github.com/exthost/exthost/testdata/hostile/hostdos"
 	_ "github.com/exthost/exthost/testdata/hostile/hostleak"
 	_ "github.com/exthost/exthost/testdata/hostile/lateral"
+	_ "github.com/exthost/exthost/testdata/hostile/peerdos"
 	_ "github.com/exthost/exthost/testdata/hostile/selfdos"
 )
 

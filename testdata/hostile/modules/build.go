@@ -77,6 +77,8 @@ type shape struct {
 	start    int // index of the start function, -1 if none
 	main     int // index of the function exported as _start, -1 if none
 	elements [][]byte
+	data     [][]byte
+	exports  [][]byte // beside _start and memory
 	custom   []byte
 }
 
@@ -122,7 +124,7 @@ func (s shape) bytes() []byte {
 	if len(s.memories) > 0 {
 		section(5, vector(s.memories))
 	}
-	var exports [][]byte
+	exports := slices.Clone(s.exports)
 	if s.main >= 0 {
 		exports = append(exports, append(append(text("_start"), 0), number(uint64(s.main))...))
 	}
@@ -148,7 +150,15 @@ func (s shape) bytes() []byte {
 		code = append(append(code, number(uint64(len(content)))...), content...)
 	}
 	section(10, code)
+	if len(s.data) > 0 {
+		section(11, vector(s.data))
+	}
 	return out
+}
+
+// function is an export of a function.
+func function(name string, index int) []byte {
+	return append(append(text(name), 0), number(uint64(index))...)
 }
 
 // command is a module whose _start is one body and that has a page of memory.

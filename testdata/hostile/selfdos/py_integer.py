@@ -1,7 +1,7 @@
 # A number with a hundred million digits.
 #
 # time: 3s
-# expect: limit time|memory
+# expect: limit time|limit memory
 import sys
 
 if hasattr(sys, "set_int_max_str_digits"):

@@ -1,0 +1,5 @@
+//go:build !cgo || !amd64 || exthost_nowasmtime
+
+package host_test
+
+const wantWasmtime = false
