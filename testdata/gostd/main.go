@@ -62,6 +62,10 @@ func main() {
 	}
 }
 
+// guestRoot is where the guest sees Go's tree: a path of its own, because the real one may lie where the sandbox mounts
+// something else.
+const guestRoot = "/goroot"
+
 // inner runs one test binary in the sandbox. The tests read files of their own package and of the tree above it, and
 // write to temporary folders only.
 func inner(args []string) int {
@@ -71,8 +75,14 @@ func inner(args []string) int {
 		fmt.Fprintln(os.Stderr, "gostd:", err)
 		return 125
 	}
+	below, err := filepath.Rel(root, wd)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gostd:", err)
+		return 125
+	}
 	argv := []string{
-		"wasi", "--engine", os.Getenv(envEngine), "--dir", root + ":" + root + ":ro", "--env", "PWD=" + wd, "--env", "GOROOT=" + root,
+		"wasi", "--engine", os.Getenv(envEngine), "--dir", root + ":" + guestRoot + ":ro",
+		"--env", "PWD=" + filepath.Join(guestRoot, below), "--env", "GOROOT=" + guestRoot,
 		"--time", "20m", "--memory", "2GiB", "--disk", "4GiB", "--output", "256MiB",
 	}
 	cmd := exec.Command(os.Getenv(envExthost), append(argv, args...)...)
