@@ -185,7 +185,7 @@ type CrashError struct {
 	Kind   string         // "signal", "memory", "cpu", "fatal", "exit", "protocol", "killed"
 	Signal syscall.Signal // 0: none
 	Code   int            // exit status, if not by signal
-	Detail string         // for the operator: what was broken, or the tail of the worker's own error output; bounded
+	Detail string         // for the operator: what was broken, or the beginning of the worker's own error output; bounded, one line
 }
 
 func (e *CrashError) Error() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,11 @@ const (
 	graceTime = time.Second
 
 	stderrCap = 64 << 10 // read from a worker at most; then its stderr is closed
-	tailCap   = 4 << 10  // kept
+	keepCap   = 4 << 10  // kept: the beginning, for that is where a runtime says what is wrong
 
 	maxEvents  = 25_000 // taken from one run
 	maxRemoved = 50_000
+	maxRuns    = 10_000 // of one worker, then it is retired
 	// maxOutput bounds each file that a compile worker gives back; RLIMIT_FSIZE of the worker is the same.
 	maxOutput = 256 << 20
 
@@ -79,8 +81,9 @@ type Worker struct {
 	cause string        // why we killed it, "" when we did not
 	end   *os.ProcessState
 	used  map[string]bool // folders of earlier runs
-	tail  []byte          // of the worker's stderr
+	said  []byte          // on its stderr
 
+	tag    uint64 // of the exchange under way; like packet
 	packet []byte // read buffer, belongs to the call that set state busy or binding
 }
 
@@ -209,17 +212,17 @@ func (w *Worker) fork(path string) error {
 		}
 		w.pid = pid
 		w.kill = func() { process.Kill() }
-		tail := make(chan struct{})
+		silent := make(chan struct{})
 		go func() {
 			w.readStderr(stderr)
-			close(tail)
+			close(silent)
 		}()
 		started <- nil
 		end, _ := process.Wait()
 		w.mu.Lock()
 		w.end = end
 		w.mu.Unlock()
-		<-tail
+		<-silent
 		w.conn.Close()
 		close(w.done)
 	}()
@@ -231,19 +234,16 @@ func (w *Worker) fork(path string) error {
 	return nil
 }
 
-// readStderr keeps the last bytes of a worker's error output, and stops listening when it says too much. What it says is
+// readStderr keeps the first bytes of a worker's error output, and stops listening when it says too much. What it says is
 // only ever shown to the operator.
 func (w *Worker) readStderr(r *os.File) {
 	defer r.Close()
-	buf := make([]byte, tailCap)
+	buf := make([]byte, keepCap)
 	for total := 0; total < stderrCap; {
 		n, err := r.Read(buf)
 		total += n
 		w.mu.Lock()
-		w.tail = append(w.tail, buf[:n]...)
-		if over := len(w.tail) - tailCap; over > 0 {
-			w.tail = append(w.tail[:0], w.tail[over:]...)
-		}
+		w.said = append(w.said, buf[:min(n, keepCap-len(w.said))]...)
 		w.mu.Unlock()
 		if err != nil {
 			return
@@ -312,12 +312,12 @@ func (w *Worker) why(ctx context.Context, err, otherwise error) error {
 func (w *Worker) crash() *CrashError {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := &CrashError{Kind: "exit", Detail: digestTail(w.tail)}
+	e := &CrashError{Kind: "exit", Detail: digest(w.said)}
 	if w.end == nil {
 		return e
 	}
 	status, _ := w.end.Sys().(syscall.WaitStatus)
-	text := string(w.tail)
+	text := string(w.said)
 	e.Code = status.ExitStatus()
 	if status.Signaled() {
 		e.Code = 0
@@ -346,9 +346,9 @@ func (w *Worker) crash() *CrashError {
 
 var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|memory allocation of \d+ bytes failed|pthread_create failed: Resource temporarily unavailable|arena metadata`)
 
-// digestTail keeps what a reader needs of a crash: the lines before the first stack. Stacks hold words of memory.
-func digestTail(tail []byte) string {
-	text, _, _ := strings.Cut(string(tail), "\ngoroutine ")
+// digest keeps what a reader needs of a crash: the lines before the first stack. Stacks hold words of memory.
+func digest(said []byte) string {
+	text, _, _ := strings.Cut(string(said), "\ngoroutine ")
 	return clip(strings.TrimSpace(text), 512)
 }
 
@@ -434,7 +434,7 @@ func (w *Worker) maxRSS() int64 {
 	return kb << 10
 }
 
-// send sends one message, in fragments if need be; descriptors go with the first.
+// send begins an exchange with one message, in fragments if need be; descriptors go with the first.
 func (w *Worker) send(t frameType, m message, fds ...int) error {
 	payload, err := encode(m)
 	if err != nil {
@@ -444,15 +444,15 @@ func (w *Worker) send(t frameType, m message, fds ...int) error {
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
+	var tag [8]byte
+	rand.Read(tag[:])
+	w.tag = binary.LittleEndian.Uint64(tag[:])
 	const each = maxFrame - frameHeader
 	for first := true; first || len(payload) > 0; first = false {
 		part := payload[:min(len(payload), each)]
 		payload = payload[len(part):]
-		var flags byte
-		if len(payload) > 0 {
-			flags = flagMore
-		}
-		if _, _, err := w.conn.WriteMsgUnix(appendFrame(nil, t, flags, part), oob, nil); err != nil {
+		frame := appendFrame(nil, header{typ: t, more: len(payload) > 0, tag: w.tag}, part)
+		if _, _, err := w.conn.WriteMsgUnix(frame, oob, nil); err != nil {
 			return err
 		}
 		oob = nil
@@ -473,11 +473,15 @@ func (w *Worker) receive() (frameType, []byte, error) {
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
 		return 0, nil, fmt.Errorf("%w: oversize or with descriptors", errFrame)
 	}
-	t, f, payload, err := parseFrame(w.packet[:n])
-	if err == nil && f != 0 {
+	h, payload, err := parseFrame(w.packet[:n])
+	switch {
+	case err != nil:
+	case h.more:
 		err = fmt.Errorf("%w: flags", errFrame)
+	case h.tag != w.tag:
+		err = fmt.Errorf("%w: tag", errFrame)
 	}
-	return t, payload, err
+	return h.typ, payload, err
 }
 
 // enter moves the state machine, leave moves it on.
@@ -839,7 +843,7 @@ func (w *Worker) Run(ctx context.Context, j RunJob) (*Result, error) {
 		return nil, &JobError{Detail: fmt.Sprintf("folder %q was used before", j.Folder)}
 	}
 	w.used[j.Folder] = true
-	if len(w.used) > 1 && w.CPU()+j.Time+graceTime > w.cpu {
+	if len(w.used) > maxRuns || (len(w.used) > 1 && w.CPU()+j.Time+graceTime > w.cpu) {
 		w.leave(ended)
 		w.Kill()
 		return nil, ErrRetired

@@ -14,13 +14,17 @@ import (
 //	       4  u8      type
 //	       5  u8      flags: bit 0, more fragments follow (broker to worker only)
 //	       6  u16 LE  0
-//	       8  u32 LE  length of the payload
+//	       8  u64 LE  tag
+//	      16  u32 LE  length of the payload
+//
+// The broker draws a new random tag for each exchange (hello, bind, compile, run), and every frame of the worker repeats
+// it: a worker cannot answer a question before it was asked, nor speak after it has answered.
 //
 // A packet that is longer or shorter than its header says is an error. Descriptors travel with the first fragment, and
 // only from the broker to the worker.
 const (
 	frameMagic  = 0x31777865
-	frameHeader = 12
+	frameHeader = 20
 	// maxFrame is below the default socket buffer (208 KiB), for a packet has to fit into it whole.
 	maxFrame = 64 << 10
 	// maxMessage bounds a message put together from fragments.
@@ -55,31 +59,44 @@ const (
 
 var errFrame = errors.New("bad frame")
 
+// header is what a frame says beside its payload.
+type header struct {
+	typ  frameType
+	more bool
+	tag  uint64
+}
+
 // appendFrame appends one frame.
-func appendFrame(b []byte, t frameType, flags byte, payload []byte) []byte {
+func appendFrame(b []byte, h header, payload []byte) []byte {
+	var flags byte
+	if h.more {
+		flags = flagMore
+	}
 	b = binary.LittleEndian.AppendUint32(b, frameMagic)
-	b = append(b, byte(t), flags, 0, 0)
+	b = append(b, byte(h.typ), flags, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, h.tag)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
 	return append(b, payload...)
 }
 
 // parseFrame takes a packet apart. payload aliases p.
-func parseFrame(p []byte) (t frameType, flags byte, payload []byte, err error) {
+func parseFrame(p []byte) (h header, payload []byte, err error) {
 	switch {
 	case len(p) < frameHeader:
-		return 0, 0, nil, fmt.Errorf("%w: %d bytes", errFrame, len(p))
+		return h, nil, fmt.Errorf("%w: %d bytes", errFrame, len(p))
 	case len(p) > maxFrame:
-		return 0, 0, nil, fmt.Errorf("%w: over %d bytes", errFrame, maxFrame)
+		return h, nil, fmt.Errorf("%w: over %d bytes", errFrame, maxFrame)
 	case binary.LittleEndian.Uint32(p) != frameMagic:
-		return 0, 0, nil, fmt.Errorf("%w: magic", errFrame)
+		return h, nil, fmt.Errorf("%w: magic", errFrame)
 	case p[4] == 0 || p[4] >= byte(frameTypeEnd):
-		return 0, 0, nil, fmt.Errorf("%w: type %d", errFrame, p[4])
+		return h, nil, fmt.Errorf("%w: type %d", errFrame, p[4])
 	case p[5]&^flagMore != 0 || p[6] != 0 || p[7] != 0:
-		return 0, 0, nil, fmt.Errorf("%w: flags", errFrame)
-	case uint64(binary.LittleEndian.Uint32(p[8:])) != uint64(len(p)-frameHeader):
-		return 0, 0, nil, fmt.Errorf("%w: length", errFrame)
+		return h, nil, fmt.Errorf("%w: flags", errFrame)
+	case uint64(binary.LittleEndian.Uint32(p[16:])) != uint64(len(p)-frameHeader):
+		return h, nil, fmt.Errorf("%w: length", errFrame)
 	}
-	return frameType(p[4]), p[5], p[frameHeader:], nil
+	h = header{typ: frameType(p[4]), more: p[5] != 0, tag: binary.LittleEndian.Uint64(p[8:])}
+	return h, p[frameHeader:], nil
 }
 
 // coder reads or writes the fields of a message. One function for each message serves both directions, so the two can

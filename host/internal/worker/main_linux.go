@@ -65,11 +65,12 @@ type inside struct {
 	scratch  int
 	loaded   *loadedModule
 
+	tag    uint64 // of the exchange under way
 	sendMu sync.Mutex
 }
 
 type packet struct {
-	t       frameType
+	header
 	payload []byte
 	fds     []int
 }
@@ -105,9 +106,10 @@ func (w *inside) start() {
 	}
 
 	p, err := receivePacket(socketFD)
-	if err != nil || p.t != frameHello || len(p.fds) > 0 {
+	if err != nil || p.typ != frameHello || len(p.fds) > 0 {
 		die(exitProtocol, "no hello")
 	}
+	w.tag = p.tag
 	var hello msgHello
 	if err := decode(p.payload, &hello); err != nil {
 		die(exitProtocol, "hello: %v", err)
@@ -226,7 +228,7 @@ func receivePacket(fd int) (packet, error) {
 		if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
 			return p, fmt.Errorf("%w: truncated", errFrame)
 		}
-		t, f, payload, err := parseFrame(buf[:n])
+		h, payload, err := parseFrame(buf[:n])
 		if err != nil {
 			return p, err
 		}
@@ -245,8 +247,8 @@ func receivePacket(fd int) (packet, error) {
 		}
 		switch {
 		case first:
-			p.t = t
-		case t != p.t || on > 0:
+			p.header = h
+		case h.typ != p.typ || h.tag != p.tag || on > 0:
 			return p, fmt.Errorf("%w: fragment", errFrame)
 		}
 		if len(p.payload)+len(payload) > maxMessage {
@@ -254,7 +256,7 @@ func receivePacket(fd int) (packet, error) {
 		}
 		p.payload = append(p.payload, payload...)
 		first = false
-		if f&flagMore == 0 {
+		if !h.more {
 			return p, nil
 		}
 	}
@@ -271,7 +273,7 @@ func (w *inside) read() {
 			die(exitProtocol, "%v", err)
 		}
 		if !w.busy.CompareAndSwap(false, true) {
-			die(exitProtocol, "frame %d out of turn", p.t)
+			die(exitProtocol, "frame %d out of turn", p.typ)
 		}
 		w.frames <- p
 	}
@@ -287,7 +289,7 @@ func (w *inside) send(t frameType, m message) error {
 	}
 	w.sendMu.Lock()
 	defer w.sendMu.Unlock()
-	b := appendFrame(nil, t, 0, payload)
+	b := appendFrame(nil, header{typ: t, tag: w.tag}, payload)
 	for {
 		err := unix.Sendmsg(socketFD, b, nil, nil, unix.MSG_NOSIGNAL)
 		if err != unix.EINTR {
@@ -313,26 +315,27 @@ func (w *inside) serve() {
 	isBound := false
 	for p := range w.frames {
 		var err error
+		w.tag = p.tag
 		switch {
-		case p.t == frameBind && !isBound:
+		case p.typ == frameBind && !isBound:
 			var m msgBind
 			if err = decode(p.payload, &m); err == nil {
 				w.bind(&m, p.fds)
 				isBound = true
 			}
-		case p.t == frameCompile && isBound && w.role == RoleCompile:
+		case p.typ == frameCompile && isBound && w.role == RoleCompile:
 			var m msgCompile
 			if err = decode(p.payload, &m); err == nil {
 				w.compile(&m, p.fds)
 				w.role = 0 // one only
 			}
-		case p.t == frameRun && isBound && w.role == RoleRun:
+		case p.typ == frameRun && isBound && w.role == RoleRun:
 			var m msgRun
 			if err = decode(p.payload, &m); err == nil {
 				w.run(&m, p.fds)
 			}
 		default:
-			err = fmt.Errorf("%w: type %d out of turn", errFrame, p.t)
+			err = fmt.Errorf("%w: type %d out of turn", errFrame, p.typ)
 		}
 		if err != nil {
 			die(exitProtocol, "%v", err)

@@ -90,6 +90,14 @@ func result(err error) string {
 
 // rawGuests are the guests. What they return comes back as Ending.Detail.
 var rawGuests = map[string]func(arg string) string{
+	"compile-spin": func(string) string {
+		for {
+		}
+	},
+	"compile-sleep": func(string) string {
+		time.Sleep(time.Hour)
+		return ""
+	},
 	"echo": func(arg string) string { return arg },
 	"spin": func(string) string {
 		for {

@@ -74,13 +74,14 @@ var absent = []string{"clone3", "openat2"}
 
 // filter is the program. Another architecture's calls, and x32 on amd64, kill the process: no honest code makes them.
 func filter(pid int, timers []int32) ([]unix.SockFilter, error) {
-	info, err := arch.GetInfo(runtime.GOARCH)
-	if err != nil {
-		return nil, fmt.Errorf("no list for %s: %w", runtime.GOARCH, err)
-	}
-	extra, ok := allowedOn[runtime.GOARCH]
+	const goarch = runtime.GOARCH
+	extra, ok := allowedOn[goarch]
 	if !ok {
-		return nil, fmt.Errorf("no list for %s", runtime.GOARCH)
+		return nil, fmt.Errorf("no list for %s", goarch)
+	}
+	info, err := arch.GetInfo(goarch)
+	if err != nil {
+		return nil, fmt.Errorf("no list for %s: %w", goarch, err)
 	}
 	policy := seccomp.Policy{
 		DefaultAction: seccomp.ActionErrno, // EPERM
@@ -101,7 +102,7 @@ func filter(pid int, timers []int32) ([]unix.SockFilter, error) {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
 		kill,
 	}
-	if runtime.GOARCH == "amd64" {
+	if goarch == "amd64" {
 		prefix = append(prefix,
 			bpf.LoadAbsolute{Off: 0, Size: 4},
 			bpf.JumpIf{Cond: bpf.JumpLessThan, Val: uint32(arch.X32.SeccompMask), SkipTrue: 1},

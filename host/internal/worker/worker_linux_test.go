@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -74,9 +76,18 @@ func run(t testing.TB, w *Worker, script string) *Result {
 	t.Helper()
 	r, err := w.Run(context.Background(), job(t, script))
 	if err != nil {
-		t.Fatalf("run %q: %v", script, err)
+		t.Fatalf("run %q: %v\n%s", script, err, detail(err))
 	}
 	return r
+}
+
+// detail is what a crash says beside its error text.
+func detail(err error) string {
+	var crash *CrashError
+	if errors.As(err, &crash) {
+		return fmt.Sprintf("%+v", *crash)
+	}
+	return ""
 }
 
 func TestAWorkerStartsBindsAndRuns(t *testing.T) {
