@@ -110,7 +110,7 @@ func ForScript(name string, head []byte) (Runtime, bool) {
 			return r, true
 		}
 	}
-	program := interpreter(head)
+	program := Interpreter(head)
 	for _, r := range loaded() {
 		if r.runs(program) {
 			return r, true
@@ -323,9 +323,9 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// interpreter returns the base name of the program that a script's first line calls, "" when there is none.
-// It looks through env and through launchers that take the real program as an argument.
-func interpreter(head []byte) string {
+// Interpreter returns the base name of the program that a script's first line ("#!…") calls, "" when there is none;
+// head is the beginning of the script. It looks through env, and knows launchers of Python scripts for what they are.
+func Interpreter(head []byte) string {
 	line, _, _ := strings.Cut(string(head[:min(len(head), 256)]), "\n")
 	line, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), "#!")
 	if !ok {
