@@ -137,6 +137,8 @@ type RunJob struct {
 	Stdout   *os.File // nil: discarded
 	Stderr   *os.File
 	Time     time.Duration // 0: no limit of its own (ctx still counts)
+	// ExactPaths and NonblockStdin are wasiabi's.
+	ExactPaths, NonblockStdin bool
 	// Events gets what the worker reports, in order, from one goroutine of Run. A slow one slows the guest.
 	Events func(wasiabi.Event)
 }
@@ -144,19 +146,13 @@ type RunJob struct {
 // Result is how a run ended, as the worker reports it.
 type Result struct {
 	Ending        engine.Ending
-	Fault         string // not "": exthost failed in the worker (an instance that could not be made...), Ending is void
-	Removed       []Removed
-	DiskBytes     int64 // written to scratch, overlay and write mounts
-	EventsDropped int   // events over the rate that was passed on
+	Fault         string   // not "": exthost failed in the worker (an instance that could not be made...), Ending is void
+	Removed       []string // guest paths whose file in an overlay's lower is no longer shown
+	Usage         wasiabi.Usage
+	EventsDropped int // events over the number that is passed on
 	// CPU and MaxRSS are seen by the broker, not reported. CPU is of the worker's life up to now.
 	CPU    time.Duration
 	MaxRSS int64 // bytes
-}
-
-// Removed is a path below an overlay that the run removed although it is in the lower directory.
-type Removed struct {
-	Mount int    `json:"mount"` // index in Bind.Mounts
-	Path  string `json:"path"`  // relative to the mount
 }
 
 var (
@@ -212,7 +208,10 @@ func (e *ModuleError) Error() string { return fmt.Sprintf("module refused (%s): 
 
 // JobError says that a worker refused a job that it cannot run (code that does not fit, a mount that cannot be
 // opened...). The worker lives on.
-type JobError struct{ Detail string }
+type JobError struct {
+	Kind   string // "code": the compiled code does not fit this engine, module or version; else ""
+	Detail string // bounded and escaped
+}
 
 func (e *JobError) Error() string { return "worker: " + e.Detail }
 
@@ -220,6 +219,6 @@ func (e *JobError) Error() string { return "worker: " + e.Detail }
 type Deps struct {
 	// Engine makes an engine by name.
 	Engine func(name string) (engine.Engine, error)
-	// Prepare validates a module and lowers its limits. A refusal is a *[ModuleError].
+	// Prepare validates a module and lowers its limits, normally [Prepare]. A refusal is a *[ModuleError].
 	Prepare func(wasm []byte, l engine.Limits) (prepared []byte, err error)
 }

@@ -276,7 +276,7 @@ func (w *Worker) handshake(ctx context.Context, o Options) error {
 		if err := decode(payload, &r); err != nil {
 			return w.violation(err)
 		}
-		return &JobError{Detail: clip(r.Detail, 1024)}
+		return r.err()
 	default:
 		return fmt.Errorf("%w: frame %d", ErrNoWorkerMain, t)
 	}
@@ -458,6 +458,14 @@ func (w *Worker) send(t frameType, m message, fds ...int) error {
 		oob = nil
 	}
 	return nil
+}
+
+func (m *msgRefused) err() *JobError {
+	e := &JobError{Detail: clip(m.Detail, 1024)}
+	if m.Kind == kindCode {
+		e.Kind = kindCode
+	}
+	return e
 }
 
 // receive reads one frame. The payload is valid until the next call. Descriptors that a worker sends are dropped by the
@@ -664,7 +672,7 @@ func (w *Worker) bind(ctx context.Context, b Bind) (*Bound, error) {
 		if err := decode(payload, &r); err != nil {
 			return nil, w.violation(err)
 		}
-		return nil, &JobError{Detail: clip(r.Detail, 1024)}
+		return nil, r.err()
 	}
 	return nil, w.violation(fmt.Errorf("frame %d in answer to bind", t))
 }
@@ -810,7 +818,7 @@ func (w *Worker) Compile(ctx context.Context, j CompileJob) (_ *Compiled, err er
 		if err := decode(payload, &r); err != nil {
 			return nil, w.violation(err)
 		}
-		return nil, &JobError{Detail: clip(r.Detail, 1024)}
+		return nil, r.err()
 	}
 	return nil, w.violation(fmt.Errorf("frame %d in answer to compile", t))
 }
@@ -868,6 +876,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 		Folder: j.Folder, Module: f.add(j.Module), Code: f.add(j.Code), CodeName: j.CodeName,
 		Args: j.Args, Env: j.Env, Dir: j.Dir,
 		Stdin: f.add(j.Stdin), Stdout: f.add(j.Stdout), Stderr: f.add(j.Stderr),
+		Exact: j.ExactPaths, Nonblock: j.NonblockStdin,
 	}
 	if j.Time > 0 {
 		m.Time = j.Time + graceTime
@@ -916,7 +925,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 				return nil, w.violation(err)
 			}
 			for _, p := range r.Paths {
-				removed += len(p.Path) + 32
+				removed += len(p) + 16
 			}
 			if len(r.Paths) == 0 || removed > maxRemovedBytes || len(out.Removed)+len(r.Paths) > maxRemoved {
 				return nil, w.violation(errors.New("too many removed paths"))
@@ -936,7 +945,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 			}
 			out.Ending, out.Fault = r.Ending, clip(r.Fault, 1024)
 			out.Ending.Trap, out.Ending.Detail = clip(r.Ending.Trap, 64), clipLines(r.Ending.Detail, 4096)
-			out.DiskBytes, out.EventsDropped = r.DiskBytes, r.EventsDropped
+			out.Usage, out.EventsDropped = r.Usage, r.EventsDropped
 			out.CPU, out.MaxRSS = w.CPU(), w.maxRSS()
 			return out, nil
 		case frameRefused:
@@ -947,7 +956,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 			if events > 0 || len(out.Removed) > 0 {
 				return nil, w.violation(errors.New("refused after it began"))
 			}
-			return nil, &JobError{Detail: clip(r.Detail, 1024)}
+			return nil, r.err()
 		default:
 			return nil, w.violation(fmt.Errorf("frame %d while a guest runs", t))
 		}

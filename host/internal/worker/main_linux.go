@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -521,7 +520,11 @@ func (w *inside) compile(m *msgCompile, fds []int) {
 	native, name, err := w.engine.Compile(context.Background(), lowered, pathOf(w.scratch)+"/engine")
 	if err != nil {
 		if !refused(err) {
-			w.answer(frameModule, &msgModule{Kind: "engine", Detail: clip(err.Error(), 1024)})
+			kind := "engine"
+			if errors.Is(err, engine.ErrInvalid) {
+				kind = "invalid"
+			}
+			w.answer(frameModule, &msgModule{Kind: kind, Detail: clip(err.Error(), 1024)})
 		}
 		return
 	}
@@ -613,6 +616,7 @@ func (w *inside) run(m *msgRun, fds []int) {
 	cfg := wasiabi.Config{
 		Args: m.Args, Env: m.Env, Dir: m.Dir,
 		Stdin: std(m.Stdin, "stdin"), Stdout: std(m.Stdout, "stdout"), Stderr: std(m.Stderr, "stderr"),
+		ExactPaths: m.Exact, NonblockStdin: m.Nonblock, ProtectedNames: w.names,
 		OpenFiles: w.limits.OpenFiles, Disk: w.limits.Disk, Entries: w.limits.Entries, MinFree: w.limits.MinFree,
 	}
 	defer func() {
@@ -665,6 +669,10 @@ func (w *inside) run(m *msgRun, fds []int) {
 		cfg.Mounts = append(cfg.Mounts, mount)
 	}
 	mod, err := w.load(ctx, m, module, code, root)
+	if errors.Is(err, engine.ErrCode) {
+		w.answer(frameRefused, &msgRefused{Kind: kindCode, Detail: clip(err.Error(), 1024)})
+		return
+	}
 	if err != nil {
 		w.refuse("load module: %v", err)
 		return
@@ -676,11 +684,14 @@ func (w *inside) run(m *msgRun, fds []int) {
 	}}
 	cfg.Events = report.add
 	result, removed := w.guest(ctx, mod, cfg)
+	for i, p := range removed {
+		removed[i] = p[:min(len(p), maxShort)]
+	}
 	result.EventsDropped = report.close()
 	for len(removed) > 0 {
 		n, size := 0, 0
 		for n < len(removed) && n < 4096 && size < maxFrame/2 {
-			size += len(removed[n].Path) + 16
+			size += len(removed[n]) + 4
 			n++
 		}
 		if err := w.send(frameRemoved, &msgRemoved{Paths: removed[:n]}); err != nil {
@@ -717,6 +728,7 @@ const (
 func (r *reporter) add(e wasiabi.Event) {
 	e.Op, e.Errno = clip(e.Op, 32), clip(e.Errno, 32)
 	e.Detail = clip(e.Detail, 1024)
+	e.Count = max(e.Count, 0)
 	if len(e.Capability) > maxCapability {
 		e.Capability = e.Capability[:maxCapability]
 	}
@@ -730,7 +742,7 @@ func (r *reporter) add(e wasiabi.Event) {
 		r.dropped++
 		return
 	}
-	size := len(e.Op) + len(e.Errno) + len(e.Detail) + len(e.Capability) + 17
+	size := len(e.Op) + len(e.Errno) + len(e.Detail) + len(e.Capability) + 25
 	if r.size+size > maxFrame/2 {
 		r.flush()
 	}
@@ -763,6 +775,3 @@ func (r *reporter) close() int {
 	r.closed = true
 	return r.dropped
 }
-
-// trimEnd is for messages of engines.
-func trimEnd(err error) string { return strings.TrimSpace(err.Error()) }

@@ -52,6 +52,7 @@ func (b *bindMount) code(c *coder) {
 	})
 	c.boolean(&m.Scratch)
 	c.boolean(&m.Immutable)
+	c.boolean(&m.Cross)
 	c.str(&b.Sub, 64)
 	c.index(&b.FD)
 }
@@ -136,6 +137,7 @@ type msgRun struct {
 	Args, Env             []string
 	Dir                   string
 	Stdin, Stdout, Stderr int
+	Exact, Nonblock       bool
 	Time                  time.Duration
 }
 
@@ -150,6 +152,8 @@ func (m *msgRun) code(c *coder) {
 	c.index(&m.Stdin)
 	c.index(&m.Stdout)
 	c.index(&m.Stderr)
+	c.boolean(&m.Exact)
+	c.boolean(&m.Nonblock)
 	integer(c, &m.Time)
 }
 
@@ -162,22 +166,18 @@ func (m *msgEvents) code(c *coder) {
 		c.boolean(&e.Denied)
 		c.str(&e.Errno, 32)
 		c.str(&e.Detail, 1024)
+		integer(c, &e.Count)
 	})
 }
 
-type msgRemoved struct{ Paths []Removed }
+type msgRemoved struct{ Paths []string }
 
-func (m *msgRemoved) code(c *coder) {
-	list(c, &m.Paths, 4096, func(r *Removed) {
-		integer(c, &r.Mount)
-		c.str(&r.Path, maxShort)
-	})
-}
+func (m *msgRemoved) code(c *coder) { c.strs(&m.Paths, 4096, maxShort) }
 
 type msgResult struct {
 	Ending        engine.Ending
 	Fault         string
-	DiskBytes     int64
+	Usage         wasiabi.Usage
 	EventsDropped int
 }
 
@@ -190,13 +190,18 @@ func (m *msgResult) code(c *coder) {
 	integer(c, &e.MemoryBytes)
 	c.boolean(&e.GrowRefused)
 	c.str(&m.Fault, 2048)
-	integer(c, &m.DiskBytes)
+	integer(c, &m.Usage.Written)
+	integer(c, &m.Usage.Disk)
+	integer(c, &m.Usage.Entries)
 	integer(c, &m.EventsDropped)
 }
 
-type msgRefused struct{ Detail string }
+type msgRefused struct{ Kind, Detail string }
 
-func (m *msgRefused) code(c *coder) { c.str(&m.Detail, 2048) }
+func (m *msgRefused) code(c *coder) {
+	c.str(&m.Kind, 32)
+	c.str(&m.Detail, 2048)
+}
 
 // maxCapability bounds a capability string in an event: the kind and a path of PATH_MAX.
 const maxCapability = 8192

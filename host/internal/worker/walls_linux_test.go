@@ -166,7 +166,10 @@ var attempts = []struct {
 	{"mount", "EPERM", func(d string) error { return unix.Mount("none", d+"/w", "tmpfs", 0, "") }},
 	{"load a program into the kernel", "EPERM", func(string) error { return raw(unix.SYS_BPF, 0, 0, 0) }},
 	{"a key of the keyring", "EPERM", func(string) error { _, err := unix.KeyctlGetKeyringID(-3, false); return err }},
-	{"open by handle", "EPERM", func(string) error { _, err := unix.OpenByHandleAt(unix.AT_FDCWD, unix.NewFileHandle(1, []byte("x")), 0); return err }},
+	{"open by handle", "EPERM", func(string) error {
+		_, err := unix.OpenByHandleAt(unix.AT_FDCWD, unix.NewFileHandle(1, []byte("x")), 0)
+		return err
+	}},
 }
 
 func open(path string, flags int) error {
