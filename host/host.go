@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"time"
@@ -29,6 +28,9 @@ type Config struct {
 	Spares int
 	// Worker is the path of a worker executable, a program whose main calls [WorkerMain]. "": this executable.
 	Worker string
+	// OneRun says that the host will live for about one run. Compiled code from the cache is then used without hashing
+	// it if the file's metadata still fit, and no spare replaces the ones that Spares began with.
+	OneRun bool
 	// Deny lists further host folders that no guest may reach, whatever a root covers.
 	Deny []string
 	// Events receives the trail of all runs. Events of one run come in order; runs at the same time call it
@@ -167,10 +169,4 @@ type Script struct {
 	Language string `json:"language"`          // python, wasm, shell, javascript, typescript
 	Runtime  string `json:"runtime,omitempty"` // the runtime that runs it
 	Missing  string `json:"missing,omitempty"` // why it cannot run here; "" if it can
-}
-
-// Start begins a run whose streams the caller reads and writes while it goes on. job.Stdin, Stdout and Stderr must be
-// nil. The caller must call [Process.Wait].
-func (e *Extension) Start(ctx context.Context, job Job) (*Process, error) {
-	return e.startProcess(ctx, job)
 }

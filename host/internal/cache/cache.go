@@ -209,6 +209,9 @@ func (s *Store) Get(k Key) (*Artefact, error) {
 	return a, nil
 }
 
+// Remove removes the entry of that name ([Key.Name]), if there is one.
+func (s *Store) Remove(name string) { _ = scratch.Remove(filepath.Join(s.dir, filepath.Base(name))) }
+
 // drop removes an entry that may not be used.
 func (s *Store) drop(name string, why error) error {
 	_ = scratch.Remove(filepath.Join(s.dir, name))

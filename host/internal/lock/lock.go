@@ -61,3 +61,21 @@ func try(path string, exclusive bool) (*Lock, error) {
 	}
 	return &Lock{f}, nil
 }
+
+// NewDir makes a folder of mode 0700 in parent and takes a shared lock of it. Whoever removes folders that nobody holds
+// may take a new one before it is locked; then another is made.
+func NewDir(parent, prefix string) (string, *Lock, error) {
+	for {
+		p, err := os.MkdirTemp(parent, prefix)
+		if err != nil {
+			return "", nil, err
+		}
+		l, err := Shared(p)
+		if err == nil {
+			return p, l, nil
+		}
+		if !errors.Is(err, ErrHeld) && !errors.Is(err, os.ErrNotExist) {
+			return "", nil, errors.Join(err, os.Remove(p))
+		}
+	}
+}

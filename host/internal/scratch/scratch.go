@@ -18,8 +18,8 @@ import (
 	"github.com/exthost/exthost/host/internal/lock"
 )
 
-// prefix of the folders that Make makes.
-const prefix = "exthost-"
+// Prefix of the names of the folders that Make makes.
+const Prefix = "exthost-"
 
 const (
 	maxDepth   = 64        // deeper folders are moved up and removed later
@@ -39,14 +39,10 @@ type Dir struct {
 
 // Make makes a folder of mode 0700 below base ("": the system's temporary folder).
 func Make(base string) (*Dir, error) {
-	p, err := os.MkdirTemp(base, prefix)
+	// The lock has a descriptor of its own: one that is handed to a worker could be used to unlock it.
+	p, l, err := lock.NewDir(base, Prefix)
 	if err != nil {
 		return nil, err
-	}
-	// The lock has a descriptor of its own: one that is handed to a worker could be used to unlock it.
-	l, err := lock.Shared(p)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(p))
 	}
 	f, err := os.Open(p)
 	if err != nil {
@@ -72,7 +68,7 @@ func Sweep(base string) int {
 	}
 	n := 0
 	for _, d := range list {
-		if !strings.HasPrefix(d.Name(), prefix) || !d.IsDir() {
+		if !strings.HasPrefix(d.Name(), Prefix) || !d.IsDir() {
 			continue
 		}
 		p := filepath.Join(base, d.Name())

@@ -88,11 +88,11 @@ func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
 	base := t.TempDir()
 	live, err := Make(base)
 	must(t, err)
-	dead := filepath.Join(base, prefix+"dead")
+	dead := filepath.Join(base, Prefix+"dead")
 	must(t, os.MkdirAll(filepath.Join(dead, "run"), 0o700))
 	other := filepath.Join(base, "other")
 	must(t, os.Mkdir(other, 0o700))
-	must(t, os.Symlink(other, filepath.Join(base, prefix+"link")))
+	must(t, os.Symlink(other, filepath.Join(base, Prefix+"link")))
 	if n := Sweep(base); n != 1 {
 		t.Errorf("Sweep removed %d folders, want 1", n)
 	}

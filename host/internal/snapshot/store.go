@@ -55,15 +55,11 @@ func (s *Store) Take(ctx context.Context, src Source) (*Snapshot, error) {
 	if snap, err := s.open(ctx, Digest(entries)); err == nil {
 		return snap, nil
 	}
-	tmp, err := os.MkdirTemp(s.dir, tmpPrefix)
+	tmp, held, err := lock.NewDir(s.dir, tmpPrefix)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = scratch.Remove(tmp) }() // gone after a rename; else what is left of a failed copy
-	held, err := lock.Shared(tmp)
-	if err != nil {
-		return nil, err
-	}
 	// The lock tells a sweep that somebody works here; it stays on the folder when that is renamed.
 	keep := false
 	defer func() {
@@ -199,7 +195,7 @@ func (s *Store) evict(keep string) {
 			continue
 		}
 		if strings.HasPrefix(d.Name(), tmpPrefix) || strings.HasPrefix(d.Name(), trashPrefix) {
-			removeUnused(path)
+			_ = RemoveUnused(path) // in use, or next time
 			continue
 		}
 		size := scratch.Size(path)
@@ -211,19 +207,10 @@ func (s *Store) evict(keep string) {
 		if sum <= s.maxBytes {
 			return
 		}
-		if removeUnused(it.path) {
+		if RemoveUnused(it.path) == nil {
 			sum -= it.size
 		}
 	}
-}
-
-func removeUnused(path string) bool {
-	l, err := lock.TryExclusive(path)
-	if err != nil {
-		return false
-	}
-	defer l.Close()
-	return scratch.Remove(path) == nil
 }
 
 type diskSink struct {
@@ -259,4 +246,14 @@ func (d *diskSink) file(name string, exec bool, src fs.File, h hash.Hash, max in
 
 func (d *diskSink) link(name, target string) error {
 	return d.root.Symlink(target, filepath.FromSlash(name))
+}
+
+// RemoveUnused removes a copy, or fails with [lock.ErrHeld] if somebody uses it.
+func RemoveUnused(path string) error {
+	l, err := lock.TryExclusive(path)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return scratch.Remove(path)
 }

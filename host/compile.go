@@ -1,0 +1,269 @@
+package host
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/exthost/exthost/guests"
+	"github.com/exthost/exthost/host/internal/cache"
+	"github.com/exthost/exthost/host/internal/engine"
+	"github.com/exthost/exthost/host/internal/module"
+	"github.com/exthost/exthost/host/internal/scratch"
+	"github.com/exthost/exthost/host/internal/worker"
+)
+
+// Deadlines of a compilation. One of a bundled runtime is trusted to end, and ends late on a busy machine.
+const (
+	compileMin     = 30 * time.Second
+	compileMax     = 2 * time.Minute
+	compileRuntime = 10 * time.Minute
+	// compileMemory is what a compile worker may take: compilers need far more than the guest that they compile.
+	compileMemory = 2 << 30
+)
+
+// source is a module to run.
+type source struct {
+	open    func() (*os.File, error)
+	owner   string // digest of the extension, or the runtime's ID
+	comment string
+	trusted bool // a bundled runtime
+}
+
+// code is a compiled module in use.
+type code struct {
+	*cache.Artefact
+	key  string
+	refs int // under codeMap.mu
+	elem *list.Element
+}
+
+// codeMap keeps compiled modules in memory, in the life of a host.
+type codeMap struct {
+	mu   sync.Mutex
+	m    map[string]*code
+	lru  list.List // of *code; the front was used last
+	busy map[string]chan struct{}
+}
+
+// maxCode is the number of compiled modules kept open when nobody uses them.
+const maxCode = 16
+
+// take returns the code of key and counts a use of it, or waits while another caller makes it. If it returns nil and no
+// error, the caller has to make it and call made.
+func (m *codeMap) take(ctx context.Context, key string) (*code, error) {
+	for {
+		m.mu.Lock()
+		if c := m.m[key]; c != nil {
+			c.refs++
+			m.lru.MoveToFront(c.elem)
+			m.mu.Unlock()
+			return c, nil
+		}
+		wait := m.busy[key]
+		if wait == nil {
+			if m.busy == nil {
+				m.busy = map[string]chan struct{}{}
+			}
+			m.busy[key] = make(chan struct{})
+			m.mu.Unlock()
+			return nil, nil
+		}
+		m.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// made ends the making of key, with or without success.
+func (m *codeMap) made(key string, a *cache.Artefact) *code {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.busy[key])
+	delete(m.busy, key)
+	if a == nil {
+		return nil
+	}
+	if m.m == nil {
+		m.m = map[string]*code{}
+	}
+	c := &code{Artefact: a, key: key, refs: 1}
+	c.elem = m.lru.PushFront(c)
+	m.m[key] = c
+	m.trim(maxCode)
+	return c
+}
+
+func (m *codeMap) release(c *code) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.refs--
+	m.trim(maxCode)
+}
+
+// forget makes the next use of c's key start anew, because c does not fit.
+func (m *codeMap) forget(c *code) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.m[c.key] == c {
+		delete(m.m, c.key)
+	}
+}
+
+// trim closes what nobody uses, oldest first, until n are left.
+//
+// Preconditions: m.mu is held.
+func (m *codeMap) trim(n int) (err error) {
+	for e := m.lru.Back(); e != nil && m.lru.Len() > n; {
+		prev := e.Prev()
+		if c := e.Value.(*code); c.refs == 0 {
+			m.lru.Remove(e)
+			if m.m[c.key] == c {
+				delete(m.m, c.key)
+			}
+			err = errors.Join(err, c.Close())
+		}
+		e = prev
+	}
+	return err
+}
+
+func (m *codeMap) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trim(0)
+}
+
+// compiled returns the code of src under the limits of b. The caller releases it. An error of the module itself is a
+// [*worker.ModuleError]; a compilation that took too long matches [worker.ErrTime].
+func (h *Host) compiled(ctx context.Context, src source, b *binding) (*code, error) {
+	f, err := src.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k := cache.Key{Code: engine.CodeKey(h.cfg.Engine), Memory: b.limits.Memory, Table: b.table, Owner: src.owner, Comment: src.comment}
+	sum := sha256.New()
+	if n, err := io.Copy(sum, io.LimitReader(f, module.MaxSize+1)); err != nil {
+		return nil, err
+	} else if n > module.MaxSize {
+		return nil, &worker.ModuleError{Kind: module.TooBig.String(), Detail: fmt.Sprintf("over %d MiB", module.MaxSize>>20)}
+	}
+	sum.Sum(k.Module[:0])
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	key := k.Name()
+	c, err := h.code.take(ctx, key)
+	if c != nil || err != nil {
+		return c, err
+	}
+	var a *cache.Artefact
+	defer func() {
+		if a == nil {
+			h.code.made(key, nil)
+		}
+	}()
+	if a, err = h.fetch(ctx, k, src, f, b); err != nil {
+		return nil, err
+	}
+	return h.code.made(key, a), nil
+}
+
+// fetch takes the code from the cache or makes it.
+func (h *Host) fetch(ctx context.Context, k cache.Key, src source, f *os.File, b *binding) (*cache.Artefact, error) {
+	a, err := h.modules.Get(k)
+	if err == nil {
+		return a, nil
+	}
+	// One process compiles, others wait for what it makes.
+	l, err := h.modules.Lock(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	if a, err := h.modules.Get(k); err == nil {
+		return a, nil
+	}
+	defer h.progress("compiling " + src.comment)()
+	a, err = h.compile(ctx, src, f, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.modules.Put(k, a); err != nil {
+		h.log.Warn("compiled code was not kept", "module", src.comment, "error", err)
+	}
+	return a, nil
+}
+
+// compile compiles a module in a worker that has no roots and never runs a guest.
+func (h *Host) compile(ctx context.Context, src source, f *os.File, b *binding) (*cache.Artefact, error) {
+	if err := h.pool.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer h.pool.release()
+	dir, err := scratch.Make("")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Remove() }() // what cannot be removed is swept later
+	w, err := h.pool.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Kill()
+	limit := min(max(2*b.limits.Time, compileMin), compileMax)
+	if src.trusted {
+		limit = compileRuntime
+	}
+	_, err = w.Bind(ctx, worker.Bind{
+		Role: worker.RoleCompile, Engine: h.cfg.Engine, Scratch: dir.File,
+		Limits:  worker.Limits{Memory: b.limits.Memory, TableElements: b.table, CPU: workerCPU(limit)},
+		Require: b.walls, WeakWalls: h.cfg.WeakWalls,
+	})
+	if err != nil {
+		return nil, wallError(err)
+	}
+	c, err := w.Compile(ctx, worker.CompileJob{Module: f, Time: limit})
+	if err != nil {
+		return nil, err
+	}
+	return &cache.Artefact{Prepared: c.Prepared, Code: c.Code, CodeName: c.CodeName}, nil
+}
+
+// wallError makes a missing wall match ErrWalls.
+func wallError(err error) error {
+	if we := (*worker.WallError)(nil); errors.As(err, &we) {
+		return fmt.Errorf("%w: %w", ErrWalls, err)
+	}
+	return err
+}
+
+// module is the module that runs s, and the runtime's folder if it has one.
+func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpacked, error) {
+	if len(s.runtime.Files) == 0 {
+		p := filepath.Join(e.snap.Dir, filepath.FromSlash(s.Path))
+		return source{open: func() (*os.File, error) { return os.Open(p) }, owner: e.snap.Digest, comment: e.name + " " + s.Path}, guests.Unpacked{}, nil
+	}
+	u, err := e.h.unpack(ctx, s.runtime)
+	if err != nil {
+		return source{}, u, err
+	}
+	src := source{
+		open:    func() (*os.File, error) { return os.Open(u.Module) },
+		owner:   s.runtime.ID(),
+		comment: s.runtime.Name + " " + s.runtime.Version,
+		trusted: true,
+	}
+	return src, u, nil
+}
