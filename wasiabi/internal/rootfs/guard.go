@@ -1,0 +1,247 @@
+package rootfs
+
+import (
+	"path"
+	"strings"
+)
+
+// exempt tells whether the mount lets the protected name at keys be written after all.
+func (fs *FS) exempt(m *mount, keys []string) bool { return !fs.guarded(m, keys) }
+
+// guarded tells whether keys, components below a mount, name a protected file or something below one.
+func (fs *FS) guarded(m *mount, keys []string) bool {
+	s := fs.protected
+	for i := range keys {
+		hit := s.short(keys[i])
+		for _, g := range s.globs {
+			if hit {
+				break
+			}
+			hit = i+len(g) <= len(keys) && g.match(keys[i:i+len(g)])
+		}
+		if hit && !m.exempts(keys, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// exempts tells whether an exemption names the protected component at i or something below it that keys lead to.
+func (m *mount) exempts(keys []string, i int) bool {
+	for j := i + 1; j <= len(keys); j++ {
+		if matchAny(m.exempt, keys[:j]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayWrite judges a name that is about to be created, changed or removed: the access there, the depth, protected
+// names by spelling and by identity, and where the folder is by now.
+func (fs *FS) mayWrite(parent *node, name string, access Access, op string) Errno {
+	m := parent.m
+	guest := parent.join(name)
+	if m == nil {
+		return fs.deny(op, "write", guest, EACCES, "no root covers it")
+	}
+	if access != ReadWrite && access != Overlay {
+		return fs.deny(op, "write", guest, EROFS, "read-only")
+	}
+	keys := parent.keysOf(name)
+	if len(keys) > MaxDepth {
+		return fs.deny("limit", "limit", "depth", ENAMETOOLONG, "")
+	}
+	if m.Scratch {
+		return Success
+	}
+	if fs.guarded(m, keys) {
+		return fs.deny(op, "write", guest, EPERM, "a protected name")
+	}
+	for n := parent; n != nil && n.m == m; n = n.parent {
+		for _, id := range n.ids {
+			if m.ids[id] && id != (fileID{}) {
+				return fs.deny(op, "write", guest, EPERM, "a protected folder")
+			}
+		}
+		if fs.bare(n) && !m.exempts(keys, len(n.keys)-1) {
+			return fs.deny(op, "write", guest, EPERM, "inside a bare repository")
+		}
+	}
+	if fs.becomesBare(parent, name) {
+		return fs.deny(op, "write", guest, EPERM, "the folder would become a bare repository")
+	}
+	// The folder may have been moved by another guest since it was opened.
+	if h := parent.top; h.ok() {
+		if now, ok := h.where(); ok && !fs.allowedAt(m, now, name) {
+			return fs.deny(op, "write", guest, EPERM, "the folder was moved to a protected place")
+		}
+	}
+	return Success
+}
+
+// allowedAt judges a host place of the mount's upper layer by its spelling below the mount.
+func (fs *FS) allowedAt(m *mount, place, name string) bool {
+	if m.topPath == "" {
+		return true
+	}
+	rel, ok := below(m.topPath, place)
+	if !ok {
+		return false // outside the mount by now
+	}
+	keys := foldAll(components(path.Join(rel, name)))
+	if fs.guarded(m, keys) || matchAny(m.hide, keys) {
+		return false
+	}
+	a, _ := m.accessAt(keys)
+	return a == ReadWrite || a == Overlay
+}
+
+var bareNames = [...]string{"HEAD", "objects", "refs"}
+
+func (n *node) has(name string) bool {
+	e, err := n.find(name)
+	return err == Success && e.found
+}
+
+// bare tells whether git would take the folder for a repository.
+func (fs *FS) bare(n *node) bool {
+	for _, name := range bareNames {
+		if !n.has(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (fs *FS) becomesBare(n *node, name string) bool {
+	key := fold(name)
+	at := -1
+	for i, b := range bareNames {
+		if strings.EqualFold(b, key) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	for i, b := range bareNames {
+		if i != at && !n.has(b) {
+			return false
+		}
+	}
+	return true
+}
+
+const maxSubtree = 20000 // entries of a folder that is renamed
+
+// mayMove judges every descendant of a folder that is about to be renamed, at its old place and at its new one: a
+// rename must not carry a protected, hidden or narrowed file, a mount point, or a link that would then leave the mount.
+func (fs *FS) mayMove(n *node, toKeys []string, toDepth int) Errno {
+	if n.v != nil {
+		return fs.deny("rename", "write", n.guest, EBUSY, "a mount point")
+	}
+	left := maxSubtree
+	return fs.moveCheck(n.m, n.top, n.rel, n.keys, toKeys, toDepth, &left)
+}
+
+func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string, toDepth int, left *int) Errno {
+	guest := path.Join(m.Guest, rel)
+	for _, r := range m.narrow {
+		if len(r.keys) >= len(keys) && equal(keys, r.keys) || len(r.keys) >= len(toKeys) && equal(toKeys, r.keys) {
+			return fs.deny("rename", "write", guest, EACCES, "another access holds below it")
+		}
+	}
+	if toDepth > MaxDepth {
+		return fs.deny("limit", "limit", "depth", ENAMETOOLONG, "")
+	}
+	names, e := h.list(*left)
+	if e == EOVERFLOW {
+		return EXDEV // too much to judge in one step: the guest copies, and each file is judged
+	}
+	if e != Success {
+		return e
+	}
+	*left -= len(names)
+	bare := 0
+	for _, l := range names {
+		k := fold(l.name)
+		ks := append(keys[:len(keys):len(keys)], k)
+		tks := append(toKeys[:len(toKeys):len(toKeys)], k)
+		if !m.Scratch {
+			if fs.guarded(m, ks) || fs.guarded(m, tks) {
+				return fs.deny("rename", "write", path.Join(guest, l.name), EPERM, "a protected name")
+			}
+			for _, b := range bareNames {
+				if b == l.name {
+					bare++
+				}
+			}
+		}
+		if matchAny(m.hide, ks) || matchAny(m.hide, tks) {
+			return fs.deny("rename", "write", guest, EACCES, "something hidden lies below it")
+		}
+		kind := l.kind
+		if kind == kindUnknown {
+			i, e := h.lstat(l.name)
+			if e != Success {
+				return e
+			}
+			kind = i.kind
+		}
+		switch kind {
+		case KindLink:
+			to, e := h.readlink(l.name)
+			if e != Success {
+				return e
+			}
+			if !staysBelow(to, toDepth) {
+				return fs.deny("rename", "write", path.Join(guest, l.name), ENOTCAPABLE, "a link would leave its mount")
+			}
+		case KindDir:
+			sub, e := h.openDir(l.name)
+			if e != Success {
+				return e
+			}
+			i, e := sub.stat()
+			if e == Success && !m.Cross && !i.sameMount(m.topInfo) {
+				e = fs.deny("rename", "write", path.Join(guest, l.name), EBUSY, "another file system is mounted there")
+			}
+			if e == Success {
+				e = fs.moveCheck(m, sub, path.Join(rel, l.name), ks, tks, toDepth+1, left)
+			}
+			sub.close()
+			if e != Success {
+				return e
+			}
+		}
+	}
+	if bare == len(bareNames) {
+		return fs.deny("rename", "write", guest, EPERM, "a bare repository")
+	}
+	return Success
+}
+
+// staysBelow tells whether a link's target, seen from a folder that lies depth folders below its mount, stays in the
+// mount whatever the folders on the way are: ".." is only allowed at the beginning, where each is a real folder.
+func staysBelow(target string, depth int) bool {
+	if checkLink(target) != Success {
+		return false
+	}
+	names := false
+	for _, c := range strings.Split(target, "/") {
+		switch c {
+		case "", ".":
+		case "..":
+			if names {
+				return false
+			}
+			depth--
+			if depth < 0 {
+				return false
+			}
+		default:
+			names = true
+		}
+	}
+	return true
+}
