@@ -116,16 +116,20 @@ func (s *scan) function(r *reader, b *body, params int) {
 			return
 		}
 	}
+	// work bounds the values that a compiler makes of the function, see maxWork.
+	work, blocks := uint64(0), uint64(1)
 	for depth := 1; depth > 0; {
 		at := r.at
 		op := r.byte()
+		work += instructionWork
 		switch immediates[op] {
 		case immNone, immElse:
 		case immBlock:
 			if depth++; depth > MaxNesting {
 				r.fail(TooBig, "blocks are nested over %d deep", MaxNesting)
 			}
-			s.blockType(r)
+			work += s.blockType(r)
+			blocks++
 		case immEnd:
 			depth--
 		case immIndex:
@@ -136,7 +140,9 @@ func (s *scan) function(r *reader, b *body, params int) {
 			}
 			r.u32()
 		case immCallIndirect:
-			s.typeIndex(r)
+			if t := s.typeIndex(r); r.err == nil {
+				work += uint64(len(s.types[t].results))
+			}
 			s.tableIndex(r)
 		case immSelect:
 			if r.u32() != 1 {
@@ -170,7 +176,7 @@ func (s *scan) function(r *reader, b *body, params int) {
 		case immHeapType:
 			s.heapType(r)
 		case immFunction:
-			s.functionIndex(r)
+			work += uint64(len(s.functionType(r, r.u32()).results))
 		case immPrefix:
 			s.prefixed(r)
 		default:
@@ -181,11 +187,8 @@ func (s *scan) function(r *reader, b *body, params int) {
 		}
 	}
 	r.end("function body")
-}
-
-func (s *scan) functionIndex(r *reader) {
-	if i := r.u32(); uint64(i) >= uint64(len(s.imported)+len(s.functions)) {
-		r.fail(Invalid, "function %d does not exist", i)
+	if work += 2 * blocks * locals; work > maxWork {
+		r.fail(TooBig, "function is too complex for the compilers: its instructions, blocks and locals make %d units, most are %d", work, maxWork)
 	}
 }
 
@@ -199,19 +202,24 @@ func (s *scan) memoryIndex(r *reader) {
 	}
 }
 
-func (s *scan) blockType(r *reader) {
+// blockType answers the number of parameters and results.
+func (s *scan) blockType(r *reader) uint64 {
 	switch c := r.peek(); c {
-	case typeEmpty, typeI32, typeI64, typeF32, typeF64, typeFuncref, typeV128, typeExternref:
-		if c == typeEmpty {
-			r.byte()
-			return
-		}
+	case typeEmpty:
+		r.byte()
+		return 0
+	case typeI32, typeI64, typeF32, typeF64, typeFuncref, typeV128, typeExternref:
 		s.valueType(r)
-	default:
-		if i := r.signed(33); i < 0 || i >= int64(len(s.types)) {
-			r.fail(Invalid, "unknown block type %d", i)
-		}
+		return 1
 	}
+	i := r.signed(33)
+	if r.err == nil && (i < 0 || i >= int64(len(s.types))) {
+		r.fail(Invalid, "unknown block type %d", i)
+	}
+	if r.err != nil {
+		return 0
+	}
+	return uint64(len(s.types[i].params) + len(s.types[i].results))
 }
 
 func (s *scan) segment(r *reader) {

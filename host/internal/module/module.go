@@ -40,6 +40,13 @@ const (
 	MaxElements     = 100_000 // of one table; [Options] may say less
 	MaxDataSegments = 100_000
 
+	// maxWork caps an estimate of the values that a compiler makes of one function: instructionWork for an instruction,
+	// one for each result of a call and each parameter and result of a block, two for each local in each block. Compilers
+	// need time and memory for them, and wasmtime before 43 miscompiles functions of more than 2^24 (CVE-2026-115889).
+	// The heaviest function of CPython, Ruby, PHP and clang has 2,000,000 units.
+	maxWork         = 1 << 23
+	instructionWork = 16
+
 	maxTypes           = 50_000
 	maxValues          = 1_000 // parameters, or results, of one type
 	maxImports         = 1_000
