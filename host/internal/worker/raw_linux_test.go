@@ -69,14 +69,6 @@ func (m rawModule) Run(_ context.Context, p *wasiabi.Process) (engine.Ending, er
 	return engine.Ending{Kind: engine.Exit, Code: 7, Detail: f(arg)}, nil
 }
 
-// rawPrepare lowers nothing; it refuses on demand.
-func rawPrepare(wasm []byte, l engine.Limits) ([]byte, error) {
-	if s := string(wasm); strings.HasPrefix(s, "invalid") {
-		return nil, &ModuleError{Kind: "invalid", Detail: "bad magic\x1b[31m"}
-	}
-	return wasm, nil
-}
-
 func result(err error) string {
 	if err == nil {
 		return "ok"
@@ -160,24 +152,11 @@ var rawGuests = map[string]func(arg string) string{
 	},
 }
 
-// rawDeps are the dependencies of a worker that is this test binary.
-func rawDeps() Deps {
-	return Deps{
-		Engine: func(name string) (engine.Engine, error) {
-			if name != "raw" {
-				return nil, fmt.Errorf("no engine %q", name)
-			}
-			return rawEngine{}, nil
-		},
-		Prepare: rawPrepare,
-	}
-}
-
 // helpers are modes of the test binary other than a worker: argv[1] names one.
 var helpers = map[string]func(args []string){}
 
 func TestMain(m *testing.M) {
-	Main(rawDeps())
+	Main(testDeps())
 	if len(os.Args) > 1 {
 		if f, ok := helpers[os.Args[1]]; ok {
 			f(os.Args[2:])
