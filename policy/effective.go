@@ -52,13 +52,13 @@ type Effective struct {
 
 	vars  *Vars // nil: host paths are compared as they are written
 	files map[string]*fileRule
-	maxed int // most segments of a guest path in files
 }
 
 // fileRule is a root of the grant, prepared for decisions.
 type fileRule struct {
 	*File
 	protected []Glob // exemptions that every ceiling shares
+	folded    []Glob // the same, folded
 }
 
 // New combines a grant and ceilings. grant may be nil; nil ceilings are skipped. The policies must come from [Parse] and
@@ -90,8 +90,11 @@ func (e *Effective) prepare() {
 	}
 	for i := range e.Grant.Files {
 		f := &e.Grant.Files[i]
-		e.files[f.Guest] = &fileRule{File: f, protected: e.exemptions(f)}
-		e.maxed = max(e.maxed, strings.Count(f.Guest, "/"))
+		r := &fileRule{File: f, protected: e.exemptions(f)}
+		for _, g := range r.protected {
+			r.folded = append(r.folded, g.folded())
+		}
+		e.files[f.Guest] = r
 	}
 }
 
@@ -209,20 +212,18 @@ func segments(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// rootOf returns the root of the grant that lies deepest at or above p.
+// rootOf returns the root of the grant that lies deepest at or above p, a clean absolute path.
 func (e *Effective) rootOf(p string) *fileRule {
 	if len(e.files) == 0 {
 		return nil
 	}
-	for {
+	for len(p) > 1 {
 		if f := e.files[p]; f != nil {
 			return f
 		}
-		if p == "/" {
-			return nil
-		}
-		p = path.Dir(p)
+		p = p[:max(strings.LastIndexByte(p, '/'), 0)]
 	}
+	return e.files["/"]
 }
 
 func baseOf(p string) *baseRoot {
@@ -293,7 +294,7 @@ func (e *Effective) decideFile(c Capability) Decision {
 		access = min(access, a)
 	}
 	if c.Kind == Write {
-		if name, ok := protectedBy(below, f.protected); ok {
+		if name, ok := protectedBy(below, f.folded); ok {
 			return Decision{Layer: LayerAlways, Rule: f.Pos, Reason: fmt.Sprintf("%q is protected: it makes something else run code or steers an agent", strings.TrimPrefix(name, "**/")), Nearest: near}
 		}
 	}
@@ -341,6 +342,9 @@ func (e *Effective) hostBelow(outer, inner HostPath) (string, bool) {
 
 // nearestFile names the root that shares the most segments with p.
 func (e *Effective) nearestFile(p string) string {
+	if e.Grant == nil {
+		return ""
+	}
 	var best *File
 	most := 0
 	want := segments(p)

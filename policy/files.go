@@ -55,6 +55,10 @@ func (e *Effective) Files(v Vars) ([]Root, error) {
 			fail(f.Pos, "files %s: %s lies in a folder that no policy can open", f.Guest, f.Host)
 			continue
 		}
+		if name, ok := protectedBy(segments(host), nil); ok && f.Access > ReadOnly && f.Host.Base != "${data}" {
+			fail(f.Pos, "files %s: its host folder lies in %q, which is protected and can only be read", f.Guest, strings.TrimPrefix(name, "**/"))
+			continue
+		}
 		parts, whole := b.parts(f, host)
 		out = append(out, parts...)
 		if !whole {

@@ -549,6 +549,10 @@ func (p *parser) file1(e pair, at string, f *File) {
 	if f.Host.Base == "${skill}" && f.Access > ReadOnly {
 		p.errorf(e.k, CodeConflict, "%s: ${skill} can only be read", what)
 	}
+	if name, ok := protectedBy(segments(f.Host.Rest), nil); ok && f.Access > ReadOnly {
+		p.errorf(e.k, CodeConflict, "%s: host path %s lies in %q, which is protected and can only be read", what, f.Host, strings.TrimPrefix(name, "**/"))
+		p.hint("grant the folder above it and name the file in its protected key")
+	}
 	if f.Create && f.Access == ReadOnly {
 		p.errorf(e.k, CodeConflict, "%s: create needs access write or overlay", what)
 	}
@@ -906,7 +910,9 @@ func (p *parser) jsonValue(n *yaml.Node, what string, depth int) any {
 	}
 	switch n.ShortTag() {
 	case "!!str":
-		return n.Value
+		if !badText(n.Value) {
+			return n.Value
+		}
 	case "!!null":
 		return nil
 	case "!!bool":

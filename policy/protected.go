@@ -13,23 +13,23 @@ import (
 // never written, unless the root's protected key names them. Patterns are matched against folded paths ([FoldName])
 // below a root, and cover what lies below a match.
 var protectedNames = []string{
-	// Version control: hooks, fsmonitor, sshCommand, filters, submodule addresses. 8.3 aliases are the same folder.
-	"**/.git", "**/git~*", "**/.gitmodules", "**/.gitattributes", "**/.gitconfig", "**/.git-credentials", "**/gitmod~*", "**/gitatt~*", "**/gitcon~*", "**/git-cr~*",
-	"**/.hg", "**/.svn", "**/.jj", "**/.husky", "**/husky~*", "**/.pre-commit-config.yaml", "**/.pre-commit-config.yml", "**/pre-co~*", "**/lefthook.yml", "**/lefthook.yaml", "**/.lefthook.yml", "**/.lefthook.yaml", "**/.lefthook", "**/lefthook-local.yml",
+	// Version control: hooks, fsmonitor, sshCommand, filters, submodule addresses.
+	"**/.git", "**/.gitmodules", "**/.gitattributes", "**/.gitconfig", "**/.git-credentials",
+	"**/.hg", "**/.svn", "**/.jj", "**/.husky", "**/.pre-commit-config.yaml", "**/.pre-commit-config.yml", "**/lefthook.yml", "**/lefthook.yaml", "**/.lefthook.yml", "**/.lefthook.yaml", "**/.lefthook", "**/lefthook-local.yml",
 	// Continuous integration.
-	"**/.github/workflows", "**/.github/actions", "**/github~*", "**/.gitlab-ci.yml", "**/gitlab~*", "**/.circleci", "**/.forgejo", "**/.gitea", "**/.woodpecker", "**/.woodpecker.yml", "**/.travis.yml", "**/.drone.yml", "**/azure-pipelines.yml", "**/jenkinsfile", "**/bitbucket-pipelines.yml", "**/.buildkite",
+	"**/.github/workflows", "**/.github/actions", "**/.gitlab-ci.yml", "**/.circleci", "**/.forgejo", "**/.gitea", "**/.woodpecker", "**/.woodpecker.yml", "**/.travis.yml", "**/.drone.yml", "**/azure-pipelines.yml", "**/jenkinsfile", "**/bitbucket-pipelines.yml", "**/.buildkite",
 	// Editors and development containers that run tasks when a folder is opened.
-	"**/.vscode", "**/vscode~*", "**/.idea", "**/.fleet", "**/.zed", "**/.devcontainer", "**/devcon~*", "**/.devcontainer.json", "**/*.code-workspace", "**/.vimrc", "**/.nvimrc", "**/.nvim.lua", "**/.exrc", "**/_vimrc", "**/.dir-locals.el", "**/.dir-locals-2.el", "**/.emacs", "**/.emacs.d", "**/.config/nvim", "**/.vim", "**/.editorconfig-exec",
+	"**/.vscode", "**/.idea", "**/.fleet", "**/.zed", "**/.devcontainer", "**/.devcontainer.json", "**/*.code-workspace", "**/.vimrc", "**/.nvimrc", "**/.nvim.lua", "**/.exrc", "**/_vimrc", "**/.dir-locals.el", "**/.dir-locals-2.el", "**/.emacs", "**/.emacs.d", "**/.config/nvim", "**/.vim", "**/.editorconfig-exec",
 	// Agents: servers they start, instructions they read, hooks they run.
-	"**/.mcp.json", "**/mcp~*", "**/mcp.json", "**/.claude", "**/.claude.json", "**/claude~*", "**/.cursor", "**/.cursorrules", "**/cursor~*", "**/.windsurf", "**/.windsurfrules", "**/.codex", "**/.gemini", "**/.continue", "**/.aider*", "**/.clinerules", "**/.roo", "**/.roomodes", "**/.kiro", "**/.opencode", "**/opencode.json", "**/opencode.jsonc", "**/.amp", "**/.agents", "**/.goosehints", "**/.exthost", "**/exthost~*", "**/exthos~*",
+	"**/.mcp.json", "**/mcp.json", "**/.claude", "**/.claude.json", "**/.cursor", "**/.cursorrules", "**/.windsurf", "**/.windsurfrules", "**/.codex", "**/.gemini", "**/.continue", "**/.aider*", "**/.clinerules", "**/.roo", "**/.roomodes", "**/.kiro", "**/.opencode", "**/opencode.json", "**/opencode.jsonc", "**/.amp", "**/.agents", "**/.goosehints", "**/.exthost",
 	"**/claude.md", "**/claude.local.md", "**/agents.md", "**/agents.override.md", "**/agent.md", "**/gemini.md", "**/skill.md", "**/soul.md", "**/memory.md", "**/copilot-instructions.md", "**/.github/instructions", "**/.github/prompts", "**/.github/chatmodes", "**/.github/agents", "**/.github/copilot-instructions.md",
 	// Shells and what they read on the way.
-	"**/.profile", "**/.bashrc", "**/.bash_profile", "**/.bash_login", "**/.bash_logout", "**/.bash_aliases", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin", "**/.zlogout", "**/.kshrc", "**/.cshrc", "**/.tcshrc", "**/.login", "**/.inputrc", "**/.config/fish", "**/.config/powershell", "**/microsoft.powershell_profile.ps1", "**/profile.ps1", "**/.envrc", "**/envrc~*", "**/.direnv", "**/.mise.toml", "**/mise.toml", "**/.mise", "**/.tool-versions", "**/.xprofile", "**/.xinitrc", "**/.xsession",
+	"**/.profile", "**/.bashrc", "**/.bash_profile", "**/.bash_login", "**/.bash_logout", "**/.bash_aliases", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin", "**/.zlogout", "**/.kshrc", "**/.cshrc", "**/.tcshrc", "**/.login", "**/.inputrc", "**/.config/fish", "**/.config/powershell", "**/microsoft.powershell_profile.ps1", "**/profile.ps1", "**/.envrc", "**/.direnv", "**/.mise.toml", "**/mise.toml", "**/.mise", "**/.tool-versions", "**/.xprofile", "**/.xinitrc", "**/.xsession",
 	// Package managers and language runtimes that load code by name.
-	"**/.npmrc", "**/npmrc~*", "**/.yarnrc", "**/.yarnrc.yml", "**/.yarn", "**/.pnpmfile.cjs", "**/.pnpmfile.mjs", "**/.pnp.cjs", "**/.pnp.loader.mjs", "**/bunfig.toml", "**/.cargo/config", "**/.cargo/config.toml", "**/.pypirc", "**/pip.conf", "**/.pip", "**/pip.ini", "**/.gemrc", "**/.bundle", "**/.irbrc", "**/.pryrc", "**/.rprofile", "**/.mvn", "**/gradle-wrapper.jar", "**/maven-wrapper.jar",
-	"**/conftest.py", "**/sitecustomize.py", "**/sitecu~*", "**/usercustomize.py", "**/usercu~*", "**/sitecustomize", "**/usercustomize", "**/*.pth", "**/pyvenv.cfg", "**/.pdbrc", "**/.pythonrc", "**/.pythonstartup", "**/.node_repl_history", "**/.gdbinit", "**/.lldbinit",
+	"**/.npmrc", "**/.yarnrc", "**/.yarnrc.yml", "**/.yarn", "**/.pnpmfile.cjs", "**/.pnpmfile.mjs", "**/.pnp.cjs", "**/.pnp.loader.mjs", "**/bunfig.toml", "**/.cargo/config", "**/.cargo/config.toml", "**/.pypirc", "**/pip.conf", "**/.pip", "**/pip.ini", "**/.gemrc", "**/.bundle", "**/.irbrc", "**/.pryrc", "**/.rprofile", "**/.mvn", "**/gradle-wrapper.jar", "**/maven-wrapper.jar",
+	"**/conftest.py", "**/sitecustomize.py", "**/usercustomize.py", "**/sitecustomize", "**/usercustomize", "**/*.pth", "**/pyvenv.cfg", "**/.pdbrc", "**/.pythonrc", "**/.pythonstartup", "**/.node_repl_history", "**/.gdbinit", "**/.lldbinit",
 	// Remote access, credentials and what starts with the session.
-	"**/.ssh", "**/.gnupg", "**/.netrc", "**/_netrc", "**/.aws", "**/.azure", "**/.kube", "**/.docker", "**/.config/gcloud", "**/.config/gh", "**/.config/git", "**/.config/systemd", "**/.config/autostart", "**/.config/environment.d", "**/.local/share/applications", "**/library/launchagents", "**/library/launchdaemons", "**/launch~*", "**/start menu/programs/startup", "**/.crontab", "**/autorun.inf", "**/desktop.ini",
+	"**/.ssh", "**/.gnupg", "**/.netrc", "**/_netrc", "**/.aws", "**/.azure", "**/.kube", "**/.docker", "**/.config/gcloud", "**/.config/gh", "**/.config/git", "**/.config/systemd", "**/.config/autostart", "**/.config/environment.d", "**/.local/share/applications", "**/library/launchagents", "**/library/launchdaemons", "**/start menu/programs/startup", "**/.crontab", "**/autorun.inf", "**/desktop.ini",
 }
 
 // defaultHide is the hide list of a root that names none.
@@ -112,18 +112,21 @@ func IsProtected(components ...string) bool {
 	return ok
 }
 
-// protectedBy returns the protected pattern that forbids a write to path. exempt are the root's protected key: an
+// protectedBy returns the protected name that forbids a write to path. exempt are the root's protected key, folded: an
 // exemption frees a protected name when it matches it or something below it on the way to path, and then everything
-// below itself up to the next protected name. Exemptions are not folded: only the spelling that was granted is free.
+// below itself up to the next protected name.
 func protectedBy(path []string, exempt []Glob) (string, bool) {
 	folded := foldAll(path)
 	free := 0 // length of the longest prefix of path that an exemption matches
 	for n := len(path); n > 0 && free == 0; n-- {
-		if slices.ContainsFunc(exempt, func(g Glob) bool { return g.Match(path[:n]) }) {
+		if slices.ContainsFunc(exempt, func(g Glob) bool { return g.Match(folded[:n]) }) {
 			free = n
 		}
 	}
 	for n := len(path); n > free; n-- {
+		if shortName(folded[n-1]) {
+			return folded[n-1], true
+		}
 		for _, g := range protectedGlobs {
 			if g.Match(folded[:n]) {
 				return g.String(), true
@@ -131,6 +134,38 @@ func protectedBy(path []string, exempt []Glob) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// shortStems are the letters that the 8.3 forms of protected names are made of, such as "git" of GIT~1.
+var shortStems = func() []string {
+	var out []string
+	for _, g := range protectedGlobs {
+		for _, seg := range g.segs {
+			seg = strings.TrimLeft(seg, ".")
+			if i := strings.LastIndexByte(seg, '.'); i > 0 {
+				seg = seg[:i]
+			}
+			if seg = strings.NewReplacer(".", "", " ", "").Replace(seg); seg != "" && !strings.Contains(seg, "*") {
+				out = append(out, seg)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}()
+
+// shortName reports whether a folded name looks like the 8.3 form of a protected one: git~1, or, after collisions, two
+// letters and four hex digits.
+func shortName(key string) bool {
+	stem, rest, ok := strings.Cut(key, "~")
+	if !ok || stem == "" || rest == "" || rest[0] < '0' || rest[0] > '9' {
+		return false
+	}
+	return slices.ContainsFunc(shortStems, func(full string) bool {
+		return stem == full[:min(6, len(full))] ||
+			len(stem) >= 3 && len(stem) < 6 && strings.HasPrefix(full, stem) ||
+			len(stem) == 6 && strings.HasPrefix(full, stem[:min(2, len(full))]) && strings.Trim(stem[2:], "0123456789abcdef") == ""
+	})
 }
 
 // hiddenBy returns the first pattern that hides path or a folder above it. Names are compared folded too: what is hidden
@@ -141,21 +176,30 @@ func hiddenBy(path []string, hide []Glob) (Glob, bool) {
 	}
 	folded := foldAll(path)
 	for _, g := range hide {
-		if g.MatchPrefix(path) > 0 || foldGlob(g).MatchPrefix(folded) > 0 {
+		if g.MatchPrefix(path) > 0 || g.folded().MatchPrefix(folded) > 0 {
 			return g, true
 		}
 	}
 	return Glob{}, false
 }
 
-func foldGlob(g Glob) Glob {
+// folded returns the pattern under which folded names are matched. What precedes a "*" keeps its own dots.
+func (g Glob) folded() Glob {
 	segs := make([]string, len(g.segs))
 	for i, s := range g.segs {
-		if segs[i] = s; !strings.Contains(s, "*") {
+		if !strings.Contains(s, "*") {
 			segs[i] = FoldName(s)
-		} else {
-			segs[i] = foldOnce(s)
+			continue
 		}
+		parts := strings.Split(s, "*")
+		for j, part := range parts {
+			if j == len(parts)-1 {
+				parts[j] = FoldName(part)
+			} else {
+				parts[j] = strings.TrimSuffix(FoldName(part+"x"), "x")
+			}
+		}
+		segs[i] = strings.Join(parts, "*")
 	}
 	return Glob{segs: segs, abs: g.abs}
 }
