@@ -160,8 +160,10 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	}
 	if r.Create {
 		// Missing folders are made where the resolved path says, so nothing is made inside what is denied.
-		if err := os.MkdirAll(real, 0o755); err != nil {
-			return m, fmt.Errorf("files %s: %w", r.Guest, err)
+		if _, err := os.Lstat(real); errors.Is(err, fs.ErrNotExist) { // one file may be there instead
+			if err := os.MkdirAll(real, 0o755); err != nil {
+				return m, fmt.Errorf("files %s: %w", r.Guest, err)
+			}
 		}
 	} else if r.Host == e.bind.Data || within(e.bind.Data, real) && e.h.cfg.Home != "" && within(e.h.cfg.Home, real) {
 		// The kept folder of an extension in exthost's home is exthost's to make.

@@ -19,7 +19,7 @@ import (
 )
 
 // Prefix of the names of the folders that Make makes.
-const Prefix = "exthost-"
+const Prefix = "exthost-scratch-"
 
 const (
 	maxDepth   = 64        // deeper folders are moved up and removed later
