@@ -296,3 +296,35 @@ func TestRegistryIsWhole(t *testing.T) {
 		t.Error("Lookup found a runtime that is not there")
 	}
 }
+
+// FuzzInterpreter: whatever a first line holds, the answer is one plain word, and only "#!" gives one.
+func FuzzInterpreter(f *testing.F) {
+	for _, line := range []string{"#!/usr/bin/env python3", "#!/usr/bin/env -S uv run --script", "#! /bin/sh -e\r\n", "#!", "python"} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, head []byte) {
+		program := Interpreter(head)
+		if program != "" && !bytes.HasPrefix(head, []byte("#!")) {
+			t.Errorf("%q names %q", head, program)
+		}
+		if program != "/" && strings.Contains(program, "/") || len(strings.Fields(program)) > 1 || len(program) > 256 {
+			t.Errorf("%q names %q", head, program)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	r, _ := Lookup("python")
+	if !r.Present() {
+		b.Skip(r.Err())
+	}
+	u, err := r.Unpack(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := r.Verify(u.Dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
