@@ -23,6 +23,7 @@ package module
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/exthost/exthost/host/internal/engine"
 	"github.com/exthost/exthost/wasiabi"
@@ -195,7 +196,7 @@ func (s *scan) lower() error {
 // quote shows guest text in an error.
 func quote(s string) string {
 	c := engine.Clean(s, 80)
-	if len(c) < len(s) {
+	if utf8.RuneCountInString(c) < utf8.RuneCountInString(s) {
 		c += "..."
 	}
 	return `"` + strings.ReplaceAll(c, `"`, "'") + `"`
