@@ -237,8 +237,10 @@ func kindName(n *yaml.Node) string {
 		return "a list"
 	}
 	switch n.ShortTag() {
-	case "!!int", "!!float":
+	case "!!int":
 		return "a number"
+	case "!!float":
+		return "a fraction"
 	case "!!bool":
 		return "true or false"
 	case "!!str":
@@ -290,11 +292,11 @@ func (p *parser) boolean(n *yaml.Node, what string) (bool, bool) {
 }
 
 func (p *parser) count(n *yaml.Node, what string, most int64) (int64, bool) {
-	if !p.kind(n, yaml.ScalarNode, what, "a number") {
+	if !p.kind(n, yaml.ScalarNode, what, "a whole number") {
 		return 0, false
 	}
 	if n.ShortTag() != "!!int" {
-		p.errorf(n, CodeType, "%s must be a number, not %s", what, kindName(n))
+		p.errorf(n, CodeType, "%s must be a whole number, not %s", what, kindName(n))
 		return 0, false
 	}
 	v, err := parseCount(n.Value)
@@ -1034,13 +1036,13 @@ func (p *parser) consistent() {
 // nearest returns the known key that a misspelling is close to, or "".
 func nearest[V any](key string, known map[string]V) string {
 	best, bestD := "", 3
+	if len(key) <= 5 {
+		bestD = 2
+	}
 	for k := range known {
 		if d := distance(key, k); d < bestD || d == bestD && best != "" && k < best {
 			best, bestD = k, d
 		}
-	}
-	if bestD >= len(key) {
-		return ""
 	}
 	return best
 }

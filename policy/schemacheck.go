@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -20,6 +21,10 @@ func validSchema(v any) error {
 	if err := c.AddResource("mem:///schema", v); err != nil {
 		return err
 	}
-	_, err := c.Compile("mem:///schema")
-	return err
+	if _, err := c.Compile("mem:///schema"); err != nil {
+		// The last line of a long report is about the value itself.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		return errors.New(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "- "))
+	}
+	return nil
 }
