@@ -32,7 +32,7 @@ func functions() []wasiabi.Function {
 	return []wasiabi.Function{
 		{Module: "wasi_snapshot_preview1", Name: "proc_exit", Params: []wasiabi.ValueType{i32},
 			Call: func(_ *wasiabi.Process, _ []byte, a []uint64) (uint32, error) {
-				return 0, exitError(uint32(a[0]))
+				return 0, &wasiabi.Exit{Code: uint32(a[0])}
 			}},
 		{Module: "test", Name: "sum", Params: []wasiabi.ValueType{i32, i64, i32}, Results: []wasiabi.ValueType{i32},
 			Call: func(_ *wasiabi.Process, _ []byte, a []uint64) (uint32, error) {

@@ -193,7 +193,7 @@ func (m *module) function(f wasiabi.Function) func(*wt.Caller, []wt.Val) ([]wt.V
 		}
 		errno, err := call(f, r.p, mem, args)
 		if err != nil {
-			if exit, ok := any(err).(*wasiabi.Exit); ok {
+			if exit := (*wasiabi.Exit)(nil); errors.As(err, &exit) {
 				r.exit = exit
 			} else {
 				r.err = &engine.HostError{Function: f.Module + "." + f.Name, Err: err}

@@ -414,7 +414,7 @@ func (m *module) function(f wasiabi.Function) api.GoModuleFunc {
 		}
 		errno, err := call(f, r.p, mem, args)
 		if err != nil {
-			if exit, ok := any(err).(*wasiabi.Exit); ok {
+			if exit := (*wasiabi.Exit)(nil); errors.As(err, &exit) {
 				r.exit = exit
 			} else {
 				r.err = &engine.HostError{Function: f.Module + "." + f.Name, Err: err}
