@@ -25,6 +25,7 @@ static: ## bin/exthost-static: no cgo, one static file, the wazero engine
 
 guests: tools ## the bundled runtimes into guests/dist, and the Go-built test skill
 	$(GO) run ./guests/internal/fetch guests
+	mkdir -p testdata/skills/thumbs/scripts
 	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' \
 	  -o testdata/skills/thumbs/scripts/thumbs.wasm ./guests/examples/thumbs
 
