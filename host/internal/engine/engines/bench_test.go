@@ -1,6 +1,7 @@
 package engines_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +68,7 @@ var buildBig = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	for name, text := range map[string]string{"main.go": bigSource, "go.mod": "module big\n"} {
+	for name, text := range map[string]string{"main.go": bigSource, "go.mod": "module big\n\ngo 1.26\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -75,8 +76,8 @@ var buildBig = sync.OnceValues(func() ([]byte, error) {
 	cmd := exec.Command("go", "build", "-o", "big.wasm", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
-	if err := cmd.Run(); err != nil {
-		return nil, err
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, text)
 	}
 	return os.ReadFile(filepath.Join(dir, "big.wasm"))
 })
