@@ -19,7 +19,9 @@ func jsonPath(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: [!] jsonpath FILE PATH [WANT] | jsonpath FILE schema SCHEMAFILE NAME")
 	}
 	var doc any
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
+	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	dec.UseNumber()
+	ts.Check(dec.Decode(&doc))
 	if args[1] == "schema" && len(args) == 4 {
 		ts.Check(validate(doc, ts.ReadFile(args[2]), args[3]))
 		return

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // guest builds the Go guest of testdata/guest for wasip1, once.
 var guest = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "exthost-guest-")
+	dir, err := os.MkdirTemp("", "guest-of-exthost-")
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := os.MkdirTemp("", "exthost-cache-")
+	cache, err := os.MkdirTemp("", "cache-of-exthost-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 	})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonpath": jsonPath, "hex": writeHex},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "jsonpath": jsonPath, "hex": writeHex, "onterminal": onTerminal},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("EXTHOST_HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("EXTHOST_CACHE", cache)

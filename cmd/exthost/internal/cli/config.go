@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -176,30 +175,44 @@ func configFile(home string) (layer, string, error) {
 	if err != nil {
 		return nil, name, fmt.Errorf("config.yaml: %w", err)
 	}
-	var raw map[string]yaml.Node
-	if err := yaml.Unmarshal(data, &raw); err != nil {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, name, fmt.Errorf("%s: %w", name, err)
 	}
 	l := layer{}
-	for _, key := range slices.Sorted(maps.Keys(raw)) {
-		node := raw[key]
-		if key == "version" {
-			if err := checkVersion(name, node.Value, ""); err != nil {
+	if len(doc.Content) == 0 { // nothing but comments
+		return l, name, nil
+	}
+	top := doc.Content[0]
+	wrong := func(n *yaml.Node, format string, args ...any) (layer, string, error) {
+		return nil, name, fmt.Errorf("%s:%d:%d: %s", name, n.Line, n.Column, fmt.Sprintf(format, args...))
+	}
+	if top.Kind != yaml.MappingNode {
+		return wrong(top, "keys with values are expected")
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		if seen[key.Value] {
+			return wrong(key, "%q is there twice", key.Value)
+		}
+		seen[key.Value] = true
+		known := key.Value == "version"
+		for _, s := range settings {
+			known = known || s.key == key.Value
+		}
+		switch {
+		case !known:
+			return wrong(key, "unknown key %q", key.Value)
+		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
+			return wrong(value, "%s: a single value is expected", key.Value)
+		case key.Value == "version":
+			if err := checkVersion(name, value.Value, ""); err != nil {
 				return nil, name, err
 			}
-			continue
+		default:
+			l[key.Value] = value.Value
 		}
-		known := false
-		for _, s := range settings {
-			known = known || s.key == key
-		}
-		if !known {
-			return nil, name, fmt.Errorf("%s:%d:%d: unknown key %q", name, node.Line, node.Column, key)
-		}
-		if node.Kind != yaml.ScalarNode || node.Tag == "!!null" {
-			return nil, name, fmt.Errorf("%s:%d:%d: %s: a single value is expected", name, node.Line, node.Column, key)
-		}
-		l[key] = node.Value
 	}
 	return l, name, nil
 }

@@ -54,6 +54,7 @@ func (s *session) dryRun() error {
 	a, eff := s.app, s.ext.Effective()
 	roots, err := eff.Files(policy.Vars{
 		Workspace: s.workspace, Skill: s.x.path, Data: a.dataFolder(s.x.name), Home: personHome(a.env),
+		Denied: []string{a.cfg.home, a.cfg.cache},
 	})
 	if err != nil {
 		return &failure{code: exitUnable, err: err}
@@ -78,9 +79,6 @@ func (s *session) dryRun() error {
 			b.Refused = append(b.Refused, fmt.Sprintf("%s: the host folder %s is not there", m.Guest, m.Host))
 		}
 		b.Mounts = append(b.Mounts, m)
-	}
-	for _, e := range eff.Unenforced() {
-		b.Refused = append(b.Refused, e.Error())
 	}
 	for _, sc := range s.ext.Scripts() {
 		if sc.Path == s.job.Script && sc.Missing != "" {

@@ -16,7 +16,7 @@ import (
 type extension struct {
 	arg  string // as the person wrote it
 	path string // absolute
-	name string // base name of the path, as the host takes it
+	name string // base name of the path, in the characters that a name may have
 	file bool
 }
 
@@ -70,7 +70,7 @@ func (a *app) resolve(arg string) (extension, error) {
 	default:
 		return x, fail(exitNotFound, "", "%s is neither a folder nor a file", arg)
 	}
-	x.path, x.name = abs, filepath.Base(abs)
+	x.path, x.name = abs, nameOf(abs)
 	return x, nil
 }
 
@@ -105,7 +105,25 @@ func exists(path string) bool {
 	return err == nil
 }
 
-var extensionName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+// nameOf makes a name of a path's last component. Two paths may give the same name: a grant is bound to a digest.
+func nameOf(path string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, filepath.Base(path))
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	name = strings.TrimLeft(name, "._-")
+	if name == "" {
+		return "extension"
+	}
+	return name[:min(len(name), 64)]
+}
+
+var extensionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validName reports whether a name can be the name of a policy file.
 func validName(name string) bool {

@@ -116,7 +116,7 @@ func (a *app) grantTarget(arg string) (target, error) {
 		t.name, t.path = x.name, x.path
 	}
 	if !validName(t.name) {
-		return t, fail(exitCannot, "", "%q cannot be the name of a policy file: letters, digits and . _ - only, at most 64; rename it or use --policy FILE", t.name)
+		return t, fail(exitCannot, "", "%q cannot be the name of a policy file: letters, digits and . _ - only, at most 64", t.name)
 	}
 	if t.path == "" {
 		all, err := a.readDenials()
@@ -454,7 +454,7 @@ func (a *app) revoke(name string, caps []string) error {
 		return errNoHome
 	}
 	if isPath(name) {
-		name = filepath.Base(filepath.Clean(name))
+		name = nameOf(filepath.Clean(name))
 	}
 	file := a.policyFile(name)
 	if file == "" {

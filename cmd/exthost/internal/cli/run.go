@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -129,15 +130,15 @@ func (a *app) run(f *runFlags, extArg, script string, args []string) error {
 		return a.openError(x, g, err)
 	}
 	defer ext.Close()
-	if g.source == fromFlag && g.policy.Digest == "" {
-		a.note("%s has no digest: it grants to whatever is at %s", g.file, x.arg)
-	}
 	if script, err = pickScript(x, ext, script); err != nil {
 		return err
 	}
 	limits := ext.Effective().Limits()
 	if err := narrows(f.time, f.memory, limits, g); err != nil {
 		return err
+	}
+	if f.report != "" && !isDir(filepath.Dir(f.report)) { // better now than after the run
+		return fail(exitUnable, "", "report: %s is not a folder", filepath.Dir(f.report))
 	}
 	s := &session{
 		app: a, x: x, ext: ext, grant: g, workspace: ws, strict: f.strict, report: f.report, engine: h.Engine(),
@@ -179,7 +180,7 @@ func narrows(t span, memory byteSize, limits policy.Limits, g *grant) error {
 func (a *app) newHost(ceilings []*policy.Policy, weakWalls bool) (*host.Host, error) {
 	c := host.Config{
 		Home: a.cfg.home, Cache: a.cfg.cache, Engine: a.cfg.engine, Workers: a.cfg.workers, Ceilings: ceilings,
-		Progress: a.progress(), WeakWalls: weakWalls,
+		Progress: a.progress(), WeakWalls: weakWalls, OneRun: true, Spares: 1,
 	}
 	if a.global.verbose {
 		c.Events = func(e host.Event) {
@@ -407,11 +408,14 @@ func (s *session) reason(d policy.Decision, reported host.Denial) string {
 func (s *session) explain(r *host.Report, denials []denial, code int) {
 	a := s.app
 	who := s.x.name
-	if r.Script != "" {
+	if r.Script != "" && !s.x.file {
 		who += " " + r.Script
 	}
 	for _, n := range r.Notes {
-		a.note("%s", n)
+		// That a policy binds to no digest is worth a word only if it is a file that somebody keeps.
+		if s.grant.source == fromFlag || !slices.Contains(s.ext.Notes(), n) {
+			a.note("%s", n)
+		}
 	}
 	if a.global.verbose {
 		s.explainVerbose(r)
@@ -429,6 +433,10 @@ func (s *session) explain(r *host.Report, denials []denial, code int) {
 	case host.Trap:
 		a.out.line("trap", printable(fmt.Sprintf("%s: %s", who, describe(r.Trap, r.Detail))))
 	case host.HostError:
+		if a.ctx.Err() != nil {
+			a.out.line("error", "interrupted")
+			break
+		}
 		a.out.line("error", printable(fmt.Sprintf("%s: %s", who, r.Detail)))
 	case host.Denied:
 		a.out.line("denied", printable(fmt.Sprintf("%s: refused before it ran: %s", who, r.Detail)))

@@ -30,7 +30,25 @@ func schemas() (map[string]*jsonschema.Schema, error) {
 	}
 	dry.Schema = run.Schema
 	dry.Title = "exthost run --dry-run --json"
+	for _, s := range []*jsonschema.Schema{run, dry} {
+		open(s)
+	}
 	return map[string]*jsonschema.Schema{"run": run, "dry-run": dry}, nil
+}
+
+// open takes the ban on further properties away: fields are only ever added, so an older schema must accept a newer
+// object.
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == "object" {
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		open(p)
+	}
+	open(s.Items)
 }
 
 // printSchemas is "help json": one object that holds the schemas by name.

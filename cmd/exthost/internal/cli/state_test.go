@@ -139,7 +139,7 @@ func TestConfigurationLayers(t *testing.T) {
 	if err != nil || c.engine != "wazero" {
 		t.Errorf("the flag over the environment: %+v, %v", c, err)
 	}
-	for _, text := range []string{"engine: v8\n", "workers: 0\n", "workers: [1]\n", "enigne: wazero\n", "policy: x\n", "engine: null\n", "version: 0\n", "- a\n"} {
+	for _, text := range []string{"engine: v8\n", "workers: 0\n", "workers: [1]\n", "enigne: wazero\n", "policy: x\n", "engine: null\n", "engine: wazero\nengine: wazero\n", "version: 0\n", "- a\n"} {
 		write(text)
 		if c, err := load(); err == nil {
 			t.Errorf("%q was accepted as %+v", text, c)

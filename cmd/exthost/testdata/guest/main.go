@@ -52,6 +52,9 @@ func main() {
 				fmt.Println("yes")
 			}
 		}
+	case "prompt": // leaves the line open
+		_, err := os.ReadFile(arg[0])
+		fmt.Print("no newline: ", err != nil)
 	case "write":
 		err = os.WriteFile(arg[0], []byte(arg[1]), 0o644)
 	case "copy":
