@@ -259,14 +259,14 @@ func (w *Worker) handshake(ctx context.Context, o Options) error {
 	stop := w.killAfter(ctx)
 	defer stop()
 	if err := w.send(frameHello, &msgHello{Version: protocolVersion, Nonce: nonce, Parent: os.Getpid(), Engine: o.Engine}); err != nil {
-		return w.why(ctx, err, ErrNoWorkerMain)
+		return w.why(ctx, ErrNoWorkerMain)
 	}
 	t, payload, err := w.receive()
 	if err != nil {
 		if errors.Is(err, errFrame) {
 			return fmt.Errorf("%w: %w", ErrNoWorkerMain, err)
 		}
-		return w.why(ctx, err, ErrNoWorkerMain)
+		return w.why(ctx, ErrNoWorkerMain)
 	}
 	var m msgHelloOK
 	switch t {
@@ -296,9 +296,14 @@ func (w *Worker) killAfter(ctx context.Context) func() bool {
 
 // why turns an I/O error on the socket into what happened: the caller's context ended, or the worker died.
 // otherwise, if not nil, is said of a worker that ended without a signal.
-func (w *Worker) why(ctx context.Context, err, otherwise error) error {
-	w.killFor("protocol")
-	<-w.done
+func (w *Worker) why(ctx context.Context, otherwise error) error {
+	// The socket closes a moment before the process can be waited for. What only hung up is killed.
+	select {
+	case <-w.done:
+	case <-time.After(time.Second):
+		w.killFor("protocol")
+		<-w.done
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -638,14 +643,14 @@ func (w *Worker) bind(ctx context.Context, b Bind) (*Bound, error) {
 	stop := w.killAfter(ctx)
 	defer stop()
 	if err := w.send(frameBind, &m, f.fds...); err != nil {
-		return nil, w.why(ctx, err, nil)
+		return nil, w.why(ctx, nil)
 	}
 	t, payload, err := w.receive()
 	if err != nil {
 		if errors.Is(err, errFrame) {
 			return nil, w.violation(err)
 		}
-		return nil, w.why(ctx, err, nil)
+		return nil, w.why(ctx, nil)
 	}
 	switch t {
 	case frameBound:
@@ -774,14 +779,14 @@ func (w *Worker) Compile(ctx context.Context, j CompileJob) (_ *Compiled, err er
 		return nil, f.err
 	}
 	if err := w.send(frameCompile, &m, f.fds...); err != nil {
-		return nil, w.why(ctx, err, nil)
+		return nil, w.why(ctx, nil)
 	}
 	t, payload, err := w.receive()
 	if err != nil {
 		if errors.Is(err, errFrame) {
 			return nil, w.violation(err)
 		}
-		return nil, w.why(ctx, err, nil)
+		return nil, w.why(ctx, nil)
 	}
 	switch t {
 	case frameCompiled:
@@ -892,7 +897,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 	stop := w.killAfter(ctx)
 	defer stop()
 	if err := w.send(frameRun, &m, f.fds...); err != nil {
-		return nil, w.why(ctx, err, nil)
+		return nil, w.why(ctx, nil)
 	}
 	out := &Result{}
 	events, removed := 0, 0
@@ -902,7 +907,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 			if errors.Is(err, errFrame) {
 				return nil, w.violation(err)
 			}
-			return nil, w.why(ctx, err, nil)
+			return nil, w.why(ctx, nil)
 		}
 		switch t {
 		case frameEvents:
@@ -941,7 +946,7 @@ func (w *Worker) run(ctx context.Context, j RunJob) (*Result, error) {
 			}
 			if stop(); ctx.Err() != nil {
 				// The deadline was first, though the worker got its word in.
-				return nil, w.why(ctx, nil, nil)
+				return nil, context.Cause(ctx)
 			}
 			out.Ending, out.Fault = r.Ending, clip(r.Fault, 1024)
 			out.Ending.Trap, out.Ending.Detail = clip(r.Ending.Trap, 64), clipLines(r.Ending.Detail, 4096)

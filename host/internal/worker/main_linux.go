@@ -29,7 +29,10 @@ const (
 	exitConfine  = 71
 )
 
-const socketFD = 3
+const (
+	socketFD = 3
+	maxProcs = 4
+)
 
 // Main runs a worker if this process was started as one, and then does not return; else it returns at once. It must be
 // called before anything that matters happens in the process: no flags parsed, no file opened.
@@ -85,7 +88,9 @@ func (w *inside) start() {
 	// A worker has no business with any signal but those that the runtime uses itself; a file size limit is an error of
 	// the write, not a crash.
 	signal.Ignore(unix.SIGXFSZ, unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE)
-	debug.SetGCPercent(100)
+	// Each thread's stack counts against the memory limit, so there are few on a machine of any size. An explicit number
+	// also ends the runtime's own reading of cgroup files, whose descriptor is closed below.
+	runtime.GOMAXPROCS(min(runtime.NumCPU(), maxProcs))
 	typ, err := unix.GetsockoptInt(socketFD, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || typ != unix.SOCK_SEQPACKET {
 		die(exitProtocol, "this mode is for exthost's own use")
@@ -346,7 +351,8 @@ func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // floor is what an engine and the Go runtime need beyond the guest's memory, of RLIMIT_DATA. All of it is address space
 // that may be written, touched or not: for wasmtime 64 MiB of stack of the guest's thread and 8 MiB of each other
-// thread (measured: 192 MiB do, 128 do not), for wazero the arenas of the Go heap (512 MiB do, 256 do not).
+// thread (measured with two processors: 256 MiB do, 192 do not), for wazero the arenas of the Go heap (512 MiB do, 256
+// do not).
 func floor(engineName string, r Role) int64 {
 	switch {
 	case r == RoleCompile:

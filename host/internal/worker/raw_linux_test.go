@@ -156,6 +156,10 @@ var rawGuests = map[string]func(arg string) string{
 var helpers = map[string]func(args []string){}
 
 func TestMain(m *testing.M) {
+	if exe, err := os.Readlink("/proc/self/exe"); err == nil && strings.HasPrefix(filepath.Base(exe), "liar-") {
+		lie(strings.TrimPrefix(filepath.Base(exe), "liar-"))
+		return
+	}
 	Main(testDeps())
 	if len(os.Args) > 1 {
 		if f, ok := helpers[os.Args[1]]; ok {
