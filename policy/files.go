@@ -121,6 +121,9 @@ func (e *Effective) parts(f *File, host string) (out []Root, whole bool) {
 		if e.rootOf(q).Guest != f.Guest {
 			continue // a deeper root of the grant is there
 		}
+		if base := baseOf(q); base != nil && len(base.guest) > len(f.Guest) {
+			continue // the base is there, which ceilings do not touch
+		}
 		access := f.Access
 		for _, c := range e.Ceilings {
 			if c.Files != nil {
