@@ -120,7 +120,7 @@ func pathReadlink(p *Process, m memory, a []uint64) errno {
 
 func pathOpen(p *Process, m memory, a []uint64) errno {
 	dirFlags, oflags, fdflags := a[1], a[4], a[7]
-	rights, inherit := a[5], a[6]
+	rights := a[5]
 	dir, e := p.folder(a[0], rightPathOpen)
 	if e != rootfs.Success {
 		return e
@@ -129,15 +129,14 @@ func pathOpen(p *Process, m memory, a []uint64) errno {
 		return rootfs.EINVAL
 	}
 	parent := p.fds[a[0]]
-	// A libc asks for all that could be of use: what the folder does not pass on is left out, but for what the open
-	// itself needs.
+	// A libc asks for all that could be of use, so what the folder does not pass on is left out, but for what the open
+	// itself needs. A folder gets the rights of the one that it was opened from: Go asks for those of a file there.
 	if rights&rightFdWrite&^parent.inherit != 0 ||
 		oflags&openCreat != 0 && parent.rights&rightPathCreateFile == 0 ||
 		oflags&openTrunc != 0 && parent.rights&rightPathFilestatSetSize == 0 {
 		return rootfs.ENOTCAPABLE
 	}
 	rights &= parent.inherit
-	inherit &= parent.inherit
 	name, e := m.path(a[2], a[3])
 	if e != rootfs.Success {
 		return e
@@ -165,10 +164,10 @@ func pathOpen(p *Process, m memory, a []uint64) errno {
 	if e != rootfs.Success {
 		return e
 	}
-	d := &desc{flags: uint16(fdflags), inherit: inherit}
+	d := &desc{flags: uint16(fdflags), inherit: parent.inherit}
 	switch {
 	case got.Dir != nil:
-		d.kind, d.dir, d.rights = kindDir, got.Dir, rights&dirRights
+		d.kind, d.dir, d.rights = kindDir, got.Dir, parent.rights&dirRights
 	case got.File != nil:
 		d.kind, d.file, d.rights, d.inherit = kindFile, got.File, rights&fileRights, 0
 		if !o.Write {

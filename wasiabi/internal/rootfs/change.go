@@ -230,7 +230,7 @@ func (d *Dir) Symlink(text, p string) Errno {
 		return ENOENT
 	}
 	n := t.parent
-	if n.m != nil && !staysBelow(text, len(n.keys)) {
+	if n.m != nil && !n.m.staysBelow(text, len(n.keys)) {
 		return fs.deny("symlink", "write", t.guest(), ENOTCAPABLE, "the link would leave its mount: "+text)
 	}
 	if e := fs.mayCreate(n, t.name, t.e.access, "symlink"); e != Success {
@@ -278,7 +278,7 @@ func (d *Dir) Link(old string, followLinks bool, to *Dir, p string) Errno {
 		return EEXIST
 	case t.slash:
 		return ENOENT
-	case s.e.info.kind != KindFile:
+	case s.e.info.kind != KindFile && s.e.info.kind != KindLink:
 		return fs.deny("link", "write", s.guest(), EPERM, "not a regular file")
 	case s.parent.m != t.parent.m:
 		return fs.deny("link", "write", t.guest(), EXDEV, "another mount")
@@ -299,13 +299,22 @@ func (d *Dir) Link(old string, followLinks bool, to *Dir, p string) Errno {
 	if e != Success {
 		return e
 	}
+	if before.kind == KindLink {
+		text, e := s.parent.top.readlink(s.name)
+		if e != Success {
+			return e
+		}
+		if !t.parent.m.staysBelow(text, len(t.parent.keys)) {
+			return fs.deny("link", "write", t.guest(), ENOTCAPABLE, "the link would leave its mount: "+text)
+		}
+	}
 	m := s.parent.m
 	if !m.Scratch && m.Access != Overlay {
 		own := int64(0)
 		if in := fs.quota.inodes[before.id]; in != nil {
 			own = in.links
 		}
-		if before.kind != KindFile || m.ids[before.id] || int64(before.nlink) > 1+own {
+		if m.ids[before.id] || int64(before.nlink) > 1+own {
 			return fs.deny("link", "write", s.guest(), EPERM, "the file has other names")
 		}
 	}
@@ -371,7 +380,7 @@ func (d *Dir) Rename(old string, to *Dir, p string) Errno {
 	if m.ids[s.e.info.id] && !m.Scratch {
 		return fs.deny("rename", "write", s.guest(), EPERM, "a protected file")
 	}
-	if t.e.found && s.e.info.id == t.e.info.id && s.e.top == t.e.top {
+	if t.e.found && s.e.info.id == t.e.info.id && s.e.top == t.e.top && s.e.info.id != (fileID{}) {
 		return Success
 	}
 	if s.e.info.kind == KindLink {
@@ -379,7 +388,7 @@ func (d *Dir) Rename(old string, to *Dir, p string) Errno {
 		if e != Success {
 			return e
 		}
-		if !staysBelow(to, len(t.parent.keys)) {
+		if !m.staysBelow(to, len(t.parent.keys)) {
 			return fs.deny("rename", "write", t.guest(), ENOTCAPABLE, "the link would leave its mount: "+to)
 		}
 	}

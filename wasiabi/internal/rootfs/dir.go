@@ -160,7 +160,7 @@ func (fs *FS) openMounted(m *mount, o OpenOptions) (Opened, Errno) {
 			return Opened{}, fs.deny("open", "write", m.Guest, EPERM, "the file has other names")
 		}
 	}
-	f := &File{fs: fs, m: m, h: m.file, guest: m.Guest, read: o.Read, write: o.Write, shared: true}
+	f := &File{fs: fs, m: m, h: m.file, guest: m.Guest, read: o.Read, write: o.Write, shared: true, top: m.lowInfo.id == fileID{}}
 	if e := f.begin(); e != Success {
 		return Opened{}, e
 	}
@@ -224,7 +224,7 @@ func (fs *FS) openExisting(t *target, o OpenOptions) (Opened, Errno) {
 	default:
 		return Opened{}, e
 	}
-	f := &File{fs: fs, m: m, h: h, guest: t.guest(), read: o.Read, write: o.Write}
+	f := &File{fs: fs, m: m, h: h, guest: t.guest(), read: o.Read, write: o.Write, top: t.e.top}
 	if e := f.judge(t.parent, t.e.top, writes); e != Success {
 		h.close()
 		return Opened{}, e
@@ -332,7 +332,7 @@ func (fs *FS) create(t *target, o OpenOptions, w want) (Opened, Errno) {
 		return Opened{}, e
 	}
 	fs.quota.made(i.id)
-	f := &File{fs: fs, m: p.m, h: h, guest: t.guest(), read: o.Read, write: o.Write}
+	f := &File{fs: fs, m: p.m, h: h, guest: t.guest(), read: o.Read, write: o.Write, top: true}
 	if e := f.begin(); e != Success {
 		h.close()
 		return Opened{}, e
@@ -418,7 +418,7 @@ func (fs *FS) copyUp(p *node, name string, empty bool) Errno {
 		if e != Success {
 			return e
 		}
-		if !staysBelow(to, len(p.keys)) {
+		if !p.m.staysBelow(to, len(p.keys)) {
 			return ENOTCAPABLE
 		}
 		if e := p.top.symlink(to, name); e != Success {
@@ -588,7 +588,7 @@ func (d *Dir) Readlink(p string) (string, Errno) {
 	if e != Success {
 		return "", e
 	}
-	if !staysBelow(to, len(t.parent.keys)) {
+	if !t.parent.m.staysBelow(to, len(t.parent.keys)) {
 		return "", d.fs.deny("readlink", "read", t.guest(), ENOTCAPABLE, "a link leaves its mount: "+to)
 	}
 	return to, Success

@@ -10,6 +10,7 @@ type File struct {
 	read   bool
 	write  bool
 	shared bool // the handle is the mount's
+	top    bool // of the layer that takes the writes
 	in     *inode
 }
 
@@ -181,7 +182,7 @@ func (f *File) Stat() (Stat, Errno) {
 	if e != Success {
 		return Stat{}, e
 	}
-	return f.m.stat(i, f.in != nil && f.m.Access == Overlay), Success
+	return f.m.stat(i, f.top), Success
 }
 
 // SetTimes sets the file's times.

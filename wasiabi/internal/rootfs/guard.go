@@ -194,7 +194,7 @@ func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string
 			if e != Success {
 				return e
 			}
-			if !staysBelow(to, toDepth) {
+			if !m.staysBelow(to, toDepth) {
 				return fs.deny("rename", "write", path.Join(guest, l.name), ENOTCAPABLE, "a link would leave its mount")
 			}
 		case KindDir:
@@ -223,24 +223,27 @@ func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string
 
 // staysBelow tells whether a link's target, seen from a folder that lies depth folders below its mount, stays in the
 // mount whatever the folders on the way are: ".." is only allowed at the beginning, where each is a real folder.
-func staysBelow(target string, depth int) bool {
+// Elsewhere a guest could put a link in the place of the folder before "..", and a program of the host would follow
+// it. Nothing of the host reads scratch, so there the text alone counts; the guest's own walks judge each step anyway.
+func (m *mount) staysBelow(target string, depth int) bool {
 	if checkLink(target) != Success {
 		return false
 	}
-	names := false
+	names := 0
 	for _, c := range strings.Split(target, "/") {
 		switch c {
 		case "", ".":
 		case "..":
-			if names {
+			if names > 0 && !m.Scratch {
 				return false
 			}
-			depth--
-			if depth < 0 {
+			if names > 0 {
+				names--
+			} else if depth--; depth < 0 {
 				return false
 			}
 		default:
-			names = true
+			names++
 		}
 	}
 	return true

@@ -30,7 +30,7 @@ func (q *quota) of(id fileID) *inode {
 }
 
 func (q *quota) drop(id fileID) {
-	if in := q.inodes[id]; in != nil && in.opens == 0 {
+	if in := q.inodes[id]; in != nil && in.opens == 0 && id != (fileID{}) {
 		if in.gone {
 			q.disk -= in.charged
 			delete(q.inodes, id)
@@ -90,7 +90,7 @@ func (q *quota) made(id fileID) {
 // removed notes that a name is gone; left is how many the file still has.
 func (q *quota) removed(id fileID, left uint64) {
 	in := q.inodes[id]
-	if in == nil {
+	if in == nil || id == (fileID{}) { // not known: nothing is given back
 		return
 	}
 	if in.names > 0 {

@@ -193,10 +193,11 @@ func kindOf(m fs.FileMode) Kind {
 	return KindOther
 }
 
-// infoOf has no identity to give; a file's times stand in for what only the system knows.
+// infoOf has no identity to give, so nothing is given back to the quota; the time of the last change stands in for
+// the others.
 func infoOf(i fs.FileInfo) info {
 	t := i.ModTime().UnixNano()
-	return info{kind: kindOf(i.Mode()), size: i.Size(), nlink: 1, atim: t, mtim: t, ctim: t, id: fileID{1, 1}}
+	return info{kind: kindOf(i.Mode()), size: i.Size(), nlink: 1, atim: t, mtim: t, ctim: t}
 }
 
 func (d dirHandle) stat() (info, Errno) {
