@@ -1,0 +1,137 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+)
+
+func compiledSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource("mem:///policy", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mem:///policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON reads YAML the way an editor does.
+func asJSON(data []byte) (any, error) {
+	var v any
+	if err := yaml.Unmarshal(data, &v); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+}
+
+func TestSchemaAcceptsEveryExample(t *testing.T) {
+	s := compiledSchema(t)
+	for name, data := range validFiles(t) {
+		v, err := asJSON(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := s.Validate(v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := Format(genPolicy("g").Draw(t, "policy"))
+		v, err := asJSON(text)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if err := s.Validate(v); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	})
+}
+
+// schemaCannotTell are invalid examples whose fault a JSON Schema cannot express, or that a YAML reader of an editor
+// settles before the schema sees it.
+var schemaCannotTell = map[string]string{
+	"several-documents":      "only the first document is read",
+	"merge-key":              "merged before the schema sees it",
+	"explicit-tag":           "",
+	"secret-without-network": "needs two sections",
+	"inner-address":          "the last line is refused; addresses are not compared with the host",
+	"limits-too-large":       "counts are refused; sizes are text",
+	"non-string-key":         "becomes text in JSON",
+}
+
+func TestSchemaRejectsWhatItCan(t *testing.T) {
+	s := compiledSchema(t)
+	names, err := filepath.Glob(examples + "/invalid/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rejected := 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := asJSON(data)
+		if err == nil {
+			err = s.Validate(v)
+		}
+		why, listed := schemaCannotTell[strings.TrimSuffix(filepath.Base(name), ".yaml")]
+		switch {
+		case err != nil && listed:
+			t.Errorf("%s does not fit the schema, but is listed as %q", name, why)
+		case err != nil:
+			rejected++
+		case !listed:
+			t.Errorf("%s fits the schema", name)
+		}
+	}
+	if rejected < len(names)*3/4 {
+		t.Errorf("only %d of %d invalid examples are rejected", rejected, len(names))
+	}
+}
+
+// TestSchemaKnowsTheKeysThatTheParserKnows takes each key out of the schema and asks the parser.
+func TestSchemaKnowsTheKeysThatTheParserKnows(t *testing.T) {
+	p, err := Parse("all", validFiles(t)[examples+"/valid/all-keys.yaml"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(Format(p))
+	for _, key := range keyNames() {
+		last := key[strings.LastIndexAny(key, ".")+1:]
+		if !strings.Contains(text, last+":") && key != "files.*.create" && key != "network[].scheme" && key != "network[].port" {
+			t.Errorf("the example with every key has no %s", key)
+		}
+	}
+}
+
+func TestSchemaIsStable(t *testing.T) {
+	if !bytes.Equal(Schema(), Schema()) {
+		t.Error("the schema differs from call to call")
+	}
+	for _, want := range []string{`"additionalProperties": false`, `"open-files"`, `"deny-hints"`, "2020-12"} {
+		if !bytes.Contains(Schema(), []byte(want)) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
