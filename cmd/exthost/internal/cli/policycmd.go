@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/exthost/exthost/policy"
 )
 
@@ -111,13 +113,21 @@ func checkPolicy(file string) checked {
 }
 
 func newPolicyExplain() *command {
+	var fields bool
 	return &command{
 		name: "policy explain", args: "NAME|FILE [CAP]", short: "say who decided, or the whole grant in words",
 		long: "NAME is a grant of the home folder; FILE is a path. With CAP the exit code is 0 if it is allowed and 1 if not.\n" +
 			"ceiling.yaml of the home folder counts.",
-		examples: []string{"policy explain pdf-report", "policy explain p.yaml 'GET https://evil.test/'"},
+		examples: []string{"policy explain pdf-report", "policy explain p.yaml 'GET https://evil.test/'", "policy explain --fields"},
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&fields, "fields", false, "print each field, what enforces it and the test that proves it")
+		},
 		run: func(a *app, args []string) error {
 			switch {
+			case fields && len(args) == 0:
+				return a.policyFields()
+			case fields:
+				return fail(exitCannot, "exthost policy explain --fields", "--fields takes no argument")
 			case len(args) == 0:
 				return fail(exitCannot, "exthost policy explain --help", "no policy was named")
 			case len(args) > 2:
@@ -236,6 +246,26 @@ func layerWords(layer string) string {
 		return "the default: nothing grants it"
 	}
 	return layer
+}
+
+// policyFields prints the table of fields.
+func (a *app) policyFields() error {
+	fields := policy.Fields()
+	if a.global.json {
+		return a.printJSON(a.stdout, struct {
+			Version int            `json:"version"`
+			Fields  []policy.Field `json:"fields"`
+		}{1, fields})
+	}
+	var b strings.Builder
+	for _, f := range fields {
+		enforced := f.Enforcer
+		if enforced == "" {
+			enforced = "not enforced by this version: a run is refused"
+		}
+		fmt.Fprintf(&b, "%-22s %-48s %s\n", f.Name, enforced, f.Test)
+	}
+	return a.say("%s", b.String())
 }
 
 func newPolicyDiff() *command {
