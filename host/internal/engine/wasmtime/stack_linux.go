@@ -41,9 +41,9 @@ const (
 	maxWasmStack = 8 << 20
 	// threadStack is what the guest thread asks for. Only touched pages take memory, but all of it counts against
 	// RLIMIT_DATA.
-	threadStack = 64 << 20
+	threadStack = 32 << 20
 	// enoughStack is what it needs: the guest's 8 MiB, and what wasmtime and the C side of host functions use.
-	enoughStack = 4 * maxWasmStack
+	enoughStack = 3 * maxWasmStack
 	// maxThreads bounds the search for a thread that was made after the default changed.
 	maxThreads = 64
 )
