@@ -124,7 +124,7 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 	return w, nil
 }
 
-// fork makes the process. The goroutine that forks stays locked to its thread until the process has been waited for:
+// fork makes the process. The goroutine that forks stays on its thread until the process has been waited for:
 // PR_SET_PDEATHSIG means the parent *thread*, and Go ends threads.
 func (w *Worker) fork(path string) error {
 	var exe *os.File
@@ -190,9 +190,11 @@ func (w *Worker) fork(path string) error {
 	}
 
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	go onThread(func() {
+		if err := shedBounding(); err != nil {
+			started <- err
+			return
+		}
 		pid, _, err := syscall.StartProcess("/proc/self/fd/"+strconv.Itoa(image), []string{workerName, workerMode}, &syscall.ProcAttr{
 			Dir:   "/",
 			Env:   []string{},
@@ -225,7 +227,7 @@ func (w *Worker) fork(path string) error {
 		<-silent
 		w.conn.Close()
 		close(w.done)
-	}()
+	})
 	if err := <-started; err != nil {
 		stderr.Close()
 		w.conn.Close()
@@ -233,6 +235,51 @@ func (w *Worker) fork(path string) error {
 	}
 	return nil
 }
+
+// onThread runs f on a thread of its own, never the process's first, and ends the thread with it: f changes the thread.
+// Go makes no thread after the model of one that a goroutine has locked.
+func onThread(f func()) {
+	runtime.LockOSThread() // and never unlocked: Go ends the thread with the goroutine
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		f()
+		close(done)
+	}()
+	<-done
+}
+
+// shedBounding empties the capability bounding set of the calling thread and makes uid 0 a number like others, so that the
+// program it executes has no capability, root's or its file's. The thread keeps its own, and needs none. Without
+// CAP_SETPCAP there is nothing to do here; the worker looks again.
+func shedBounding() error {
+	for c := uintptr(0); c < 64; c++ {
+		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if err != nil {
+			break // past the last one
+		}
+		if set == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EPERM {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("bounding set: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0); err != nil && err != unix.EPERM {
+		return fmt.Errorf("securebits: %w", err)
+	}
+	return nil
+}
+
+// secureBits are SECBIT_NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, their locks and that of KEEP_CAPS.
+const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 // readStderr keeps the first bytes of a worker's error output, and stops listening when it says too much. What it says is
 // only ever shown to the operator.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -62,12 +62,13 @@ func bindRaw(t testing.TB, w *Worker, change func(*Bind)) *Bound {
 	return out
 }
 
-var folders = 0
+var folders atomic.Int64
+
+func nextFolder() string { return fmt.Sprintf("r%d", folders.Add(1)) }
 
 func job(t testing.TB, script string) RunJob {
-	folders++
 	return RunJob{
-		Folder: "r" + string(rune('a'+folders%26)) + strings.Repeat("x", folders/26),
+		Folder: nextFolder(),
 		Module: memfile(t, script), Code: memfile(t, "code of "+script), Time: 20 * time.Second,
 	}
 }
