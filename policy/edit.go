@@ -278,7 +278,7 @@ func addFile(p *Policy, root *yaml.Node, c Capability, hostPath string) error {
 	if f != nil && f.Access > ReadOnly && c.Kind == Write && hostPath == "" {
 		rel, _ := relTo(f.Guest, c.Path)
 		below := segments(rel)
-		if _, hidden := hiddenBy(below, f.Hide); !hidden && rel != "" {
+		if _, hidden := f.hide.hides(below); !hidden && rel != "" {
 			if strings.ContainsAny(rel, `*\`) {
 				return fmt.Errorf("%s cannot be granted: its path holds \"*\" or a backslash", c)
 			}

@@ -52,6 +52,7 @@ type Effective struct {
 
 	vars  *Vars // nil: host paths are compared as they are written
 	files map[string]*fileRule
+	hide  [][]hideList // of each ceiling, of each of its roots
 }
 
 // fileRule is a root of the grant, prepared for decisions.
@@ -59,6 +60,7 @@ type fileRule struct {
 	*File
 	protected []Glob // exemptions that every ceiling shares
 	folded    []Glob // the same, folded
+	hide      hideList
 }
 
 // New combines a grant and ceilings. grant may be nil; nil ceilings are skipped. The policies must come from [Parse] and
@@ -85,12 +87,19 @@ func (e *Effective) Bind(v Vars) *Effective {
 
 func (e *Effective) prepare() {
 	e.files = map[string]*fileRule{}
+	for _, c := range e.Ceilings {
+		lists := make([]hideList, len(c.Files))
+		for i := range c.Files {
+			lists[i] = hideListOf(c.Files[i].Hide)
+		}
+		e.hide = append(e.hide, lists)
+	}
 	if e.Grant == nil {
 		return
 	}
 	for i := range e.Grant.Files {
 		f := &e.Grant.Files[i]
-		r := &fileRule{File: f, protected: e.exemptions(f)}
+		r := &fileRule{File: f, protected: e.exemptions(f), hide: hideListOf(f.Hide)}
 		for _, g := range r.protected {
 			r.folded = append(r.folded, g.folded())
 		}
@@ -262,14 +271,14 @@ func (e *Effective) decideFile(c Capability) Decision {
 			return Decision{Layer: LayerAlways, Rule: f.Pos, Reason: "it lies in a folder of the host that no policy can open"}
 		}
 	}
-	if g, ok := hiddenBy(below, f.Hide); ok {
+	if g, ok := f.hide.hides(below); ok {
 		return Decision{Layer: LayerGrant, Rule: f.Pos, Reason: fmt.Sprintf("hidden by %q", g), Nearest: near}
 	}
 	if f.Access < need {
 		return Decision{Layer: LayerNone, Rule: f.Pos, Reason: fmt.Sprintf("%s is granted for reading only", f.Guest), Nearest: near}
 	}
 	access := f.Access
-	for _, ceiling := range e.Ceilings {
+	for n, ceiling := range e.Ceilings {
 		if ceiling.Files == nil {
 			continue
 		}
@@ -286,7 +295,7 @@ func (e *Effective) decideFile(c Capability) Decision {
 		for i := range ceiling.Files {
 			cf := &ceiling.Files[i]
 			if r, ok := relTo(cf.Guest, p); ok {
-				if g, ok := hiddenBy(segments(r), cf.Hide); ok {
+				if g, ok := e.hide[n][i].hides(segments(r)); ok {
 					return Decision{Layer: LayerCeiling, Rule: cf.Pos, Reason: fmt.Sprintf("hidden by %q", g), Nearest: near}
 				}
 			}

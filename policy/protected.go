@@ -124,10 +124,16 @@ func protectedBy(path []string, exempt []Glob) (string, bool) {
 		}
 	}
 	for n := len(path); n > free; n-- {
-		if shortName(folded[n-1]) {
-			return folded[n-1], true
+		last := folded[n-1]
+		if shortName(last) {
+			return last, true
 		}
-		for _, g := range protectedGlobs {
+		for _, g := range protectedByLast[last] {
+			if g.Match(folded[:n]) {
+				return g.String(), true
+			}
+		}
+		for _, g := range protectedWild {
 			if g.Match(folded[:n]) {
 				return g.String(), true
 			}
@@ -135,6 +141,19 @@ func protectedBy(path []string, exempt []Glob) (string, bool) {
 	}
 	return "", false
 }
+
+// The list is long and is asked for each component of each write: most patterns are found by their last segment.
+var protectedByLast, protectedWild = func() (map[string][]Glob, []Glob) {
+	byLast, wild := map[string][]Glob{}, []Glob(nil)
+	for _, g := range protectedGlobs {
+		if last := g.segs[len(g.segs)-1]; strings.Contains(last, "*") {
+			wild = append(wild, g)
+		} else {
+			byLast[last] = append(byLast[last], g)
+		}
+	}
+	return byLast, wild
+}()
 
 // shortStems are the letters that the 8.3 forms of protected names are made of, such as "git" of GIT~1.
 var shortStems = func() []string {
@@ -168,20 +187,33 @@ func shortName(key string) bool {
 	})
 }
 
-// hiddenBy returns the first pattern that hides path or a folder above it. Names are compared folded too: what is hidden
+// hideList is a hide key ready for matching.
+type hideList struct{ raw, folded []Glob }
+
+func hideListOf(globs []Glob) hideList {
+	h := hideList{raw: globs}
+	for _, g := range globs {
+		h.folded = append(h.folded, g.folded())
+	}
+	return h
+}
+
+// hides returns the first pattern that hides path or a folder above it. Names are compared folded too: what is hidden
 // must not be reached by another spelling on a file system that ignores case.
-func hiddenBy(path []string, hide []Glob) (Glob, bool) {
-	if len(hide) == 0 || len(path) == 0 {
+func (h hideList) hides(path []string) (Glob, bool) {
+	if len(h.raw) == 0 || len(path) == 0 {
 		return Glob{}, false
 	}
 	folded := foldAll(path)
-	for _, g := range hide {
-		if g.MatchPrefix(path) > 0 || g.folded().MatchPrefix(folded) > 0 {
+	for i, g := range h.raw {
+		if g.MatchPrefix(path) > 0 || h.folded[i].MatchPrefix(folded) > 0 {
 			return g, true
 		}
 	}
 	return Glob{}, false
 }
+
+func hiddenBy(path []string, hide []Glob) (Glob, bool) { return hideListOf(hide).hides(path) }
 
 // folded returns the pattern under which folded names are matched. What precedes a "*" keeps its own dots.
 func (g Glob) folded() Glob {
