@@ -268,11 +268,11 @@ func TestAGuestIsKilledAtOnce(t *testing.T) {
 						time.AfterFunc(after, cancel)
 					}
 					begin := time.Now()
-					_, err = w.Run(ctx, j)
+					r, err := w.Run(ctx, j)
 					took := time.Since(begin) - after
 					t.Logf("%s: %v over", how, took)
 					if !errors.Is(err, want) {
-						t.Errorf("%s: %v", how, err)
+						t.Errorf("%s: %+v, %v", how, r, err)
 					}
 					// 100 ms is the aim on a quiet machine; other tests may hold both processors.
 					if took > 400*time.Millisecond {
