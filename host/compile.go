@@ -40,7 +40,9 @@ type source struct {
 // code is a compiled module in use.
 type code struct {
 	*cache.Artefact
-	key  string
+	key   string
+	owner string
+	size  int64
 	refs int // under codeMap.mu
 	elem *list.Element
 }
@@ -53,8 +55,11 @@ type codeMap struct {
 	busy map[string]chan struct{}
 }
 
-// maxCode is the number of compiled modules kept open when nobody uses them.
-const maxCode = 16
+// What is kept in memory when nobody uses it: a file in the cache takes longer to load, but costs no memory.
+const (
+	maxCode      = 8         // modules
+	maxCodeBytes = 128 << 20 // their size
+)
 
 // take returns the code of key and counts a use of it, or waits while another caller makes it. If it returns nil and no
 // error, the caller has to make it and call made.
@@ -86,7 +91,7 @@ func (m *codeMap) take(ctx context.Context, key string) (*code, error) {
 }
 
 // made ends the making of key, with or without success.
-func (m *codeMap) made(key string, a *cache.Artefact) *code {
+func (m *codeMap) made(key, owner string, a *cache.Artefact) *code {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	close(m.busy[key])
@@ -97,10 +102,15 @@ func (m *codeMap) made(key string, a *cache.Artefact) *code {
 	if m.m == nil {
 		m.m = map[string]*code{}
 	}
-	c := &code{Artefact: a, key: key, refs: 1}
+	c := &code{Artefact: a, key: key, owner: owner, refs: 1}
+	for _, f := range []*os.File{a.Prepared, a.Code} {
+		if fi, err := f.Stat(); err == nil {
+			c.size += fi.Size()
+		}
+	}
 	c.elem = m.lru.PushFront(c)
 	m.m[key] = c
-	m.trim(maxCode)
+	_ = m.trim(maxCode, maxCodeBytes) // closing memory cannot fail
 	return c
 }
 
@@ -108,7 +118,7 @@ func (m *codeMap) release(c *code) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.refs--
-	m.trim(maxCode)
+	_ = m.trim(maxCode, maxCodeBytes)
 }
 
 // forget makes the next use of c's key start anew, because c does not fit.
@@ -120,28 +130,53 @@ func (m *codeMap) forget(c *code) {
 	}
 }
 
-// trim closes what nobody uses, oldest first, until n are left.
+// drop closes what belongs to owner and nobody uses.
+func (m *codeMap) drop(owner string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for e := m.lru.Back(); e != nil; {
+		prev := e.Prev()
+		if c := e.Value.(*code); c.refs == 0 && c.owner == owner {
+			_ = m.remove(c)
+		}
+		e = prev
+	}
+}
+
+// trim closes what nobody uses, oldest first, until no more than n modules and size bytes are left.
 //
 // Preconditions: m.mu is held.
-func (m *codeMap) trim(n int) (err error) {
-	for e := m.lru.Back(); e != nil && m.lru.Len() > n; {
+func (m *codeMap) trim(n int, size int64) (err error) {
+	sum := int64(0)
+	for e := m.lru.Front(); e != nil; e = e.Next() {
+		sum += e.Value.(*code).size
+	}
+	for e := m.lru.Back(); e != nil && (m.lru.Len() > n || sum > size); {
 		prev := e.Prev()
 		if c := e.Value.(*code); c.refs == 0 {
-			m.lru.Remove(e)
-			if m.m[c.key] == c {
-				delete(m.m, c.key)
-			}
-			err = errors.Join(err, c.Close())
+			sum -= c.size
+			err = errors.Join(err, m.remove(c))
 		}
 		e = prev
 	}
 	return err
 }
 
+// remove closes c.
+//
+// Preconditions: m.mu is held, nobody uses c.
+func (m *codeMap) remove(c *code) error {
+	m.lru.Remove(c.elem)
+	if m.m[c.key] == c {
+		delete(m.m, c.key)
+	}
+	return c.Close()
+}
+
 func (m *codeMap) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.trim(0)
+	return m.trim(0, 0)
 }
 
 // compiled returns the code of src under the limits of b. The caller releases it. An error of the module itself is a
@@ -171,13 +206,13 @@ func (h *Host) compiled(ctx context.Context, src source, b *binding) (*code, err
 	var a *cache.Artefact
 	defer func() {
 		if a == nil {
-			h.code.made(key, nil)
+			h.code.made(key, src.owner, nil)
 		}
 	}()
 	if a, err = h.fetch(ctx, k, src, f, b); err != nil {
 		return nil, err
 	}
-	return h.code.made(key, a), nil
+	return h.code.made(key, src.owner, a), nil
 }
 
 // fetch takes the code from the cache or makes it.

@@ -43,8 +43,10 @@ type EngineInfo struct {
 // Advisory is a known fault of an engine and what it means here.
 type Advisory struct {
 	ID       string `json:"id"`
-	Severity string `json:"severity"`
-	Verdict  string `json:"verdict"` // "affected", "not reachable", "mitigated", "fixed"
+	CVE      string `json:"cve,omitempty"`
+	Title    string `json:"title"`
+	Severity string `json:"severity"` // "low", "medium", "high", "critical"
+	Verdict  string `json:"verdict"`  // "affected", "not reachable" or "mitigated"
 	Why      string `json:"why"`
 }
 
@@ -228,7 +230,7 @@ func Doctor(ctx context.Context, c Config) []Check {
 		}
 		for _, a := range advisories(i.Name) {
 			if a.Verdict == "affected" {
-				add(name, "warn", fmt.Sprintf("%s (%s): %s", a.ID, a.Severity, a.Why), "")
+				add(name, "warn", fmt.Sprintf("%s (%s): %s: %s", a.ID, a.Severity, a.Title, a.Why), "")
 			}
 		}
 	}

@@ -44,7 +44,8 @@ type Host struct {
 }
 
 // New makes a host. It fails with [ErrNoWorkerMain] if no worker could be started, with an error that matches
-// [ErrNoEngine] for an engine that this binary lacks, and if the cache folder is not private to the user.
+// [ErrNoEngine] for an engine that this binary lacks, with one that matches [ErrWalls] if WeakWalls is asked for with an
+// engine that must not run without them, and if the cache folder is not private to the user.
 func New(c Config) (*Host, error) {
 	if c.Worker == "" && !workerMainRan.Load() {
 		return nil, ErrNoWorkerMain
@@ -54,6 +55,9 @@ func New(c Config) (*Host, error) {
 	}
 	if !slices.ContainsFunc(engine.All(), func(i engine.Info) bool { return i.Name == c.Engine }) {
 		return nil, fmt.Errorf("engine %q: %w", c.Engine, ErrNoEngine)
+	}
+	if c.WeakWalls && engine.RequiresWalls(c.Engine) {
+		return nil, fmt.Errorf("engine %q has an open critical advisory and runs only behind all walls: %w", c.Engine, ErrWalls)
 	}
 	if c.Workers <= 0 {
 		c.Workers = max(4, 2*runtime.NumCPU())

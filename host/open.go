@@ -244,6 +244,7 @@ func (e *Extension) Close() error {
 	e.mu.Unlock()
 	e.runs.Wait()
 	e.h.pool.drop(e)
+	e.h.code.drop(e.snap.Digest)
 	e.h.mu.Lock()
 	delete(e.h.extensions, e)
 	e.h.mu.Unlock()

@@ -181,6 +181,9 @@ func (r *run) attempt(ctx context.Context, src source, b *binding, n int) (bool,
 		return false, nil
 	}
 	r.account(w, b, res)
+	if err == nil && r.report.Truncated {
+		err = errOutput // the guest ended by itself before the host had read all that it wrote
+	}
 	healthy = err == nil && res.Fault == "" && r.drained()
 	if err != nil {
 		return true, err

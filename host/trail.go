@@ -74,7 +74,7 @@ func (t *trail) reported(ev wasiabi.Event) {
 		t.send(Event{Op: "limit", Denied: ev.Denied, Source: reported, Detail: name})
 		return
 	}
-	c, err := policy.ParseCapability(ev.Capability)
+	c, err := parseFileCapability(ev.Capability)
 	if err != nil || c.Kind != policy.Read && c.Kind != policy.Write || !word(ev.Op) {
 		t.bad++
 		return
@@ -87,6 +87,20 @@ func (t *trail) reported(ev wasiabi.Event) {
 		t.touch(c, ev.Op)
 	}
 	t.send(Event{Op: ev.Op, Capability: name, Denied: ev.Denied, Source: reported, Detail: detail})
+}
+
+// parseFileCapability reads a capability in a worker's words. A path that a guest asked for may hold "..": it is the
+// clean path that was refused.
+func parseFileCapability(s string) (policy.Capability, error) {
+	c, err := policy.ParseCapability(s)
+	if err == nil {
+		return c, nil
+	}
+	verb, p, ok := strings.Cut(s, " ")
+	if !ok || !strings.HasPrefix(p, "/") {
+		return c, err
+	}
+	return policy.ParseCapability(verb + " " + path.Clean(p))
 }
 
 // deny counts a refusal. The reason is the host's own decision; where the policy allows the name, something about the
