@@ -192,10 +192,15 @@ func (a *app) newHost(ceilings []*policy.Policy, weakWalls bool) (*host.Host, er
 		}
 	}
 	h, err := host.New(c)
-	if err != nil {
-		return nil, a.hostError(err)
+	if err == nil {
+		return h, nil
 	}
-	return h, nil
+	err = a.hostError(err)
+	var f *failure
+	if weakWalls && errors.As(err, &f) && errors.Is(err, host.ErrWalls) {
+		f.hint = []string{"--weak-walls --engine wazero"} // the engine itself asks for the walls
+	}
+	return nil, err
 }
 
 // openError explains why an extension could not be bound.

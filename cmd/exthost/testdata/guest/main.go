@@ -83,6 +83,20 @@ func main() {
 			}
 			all = append(all, b)
 		}
+	case "fill": // FILE MIB
+		n, _ := strconv.Atoi(arg[1])
+		err = os.WriteFile(arg[0], make([]byte, n<<20), 0o644)
+	case "hold": // FILE N
+		n, _ := strconv.Atoi(arg[1])
+		var open []*os.File
+		for range n {
+			var f *os.File
+			if f, err = os.Create(arg[0]); err != nil {
+				break
+			}
+			open = append(open, f)
+		}
+		fmt.Println(len(open), "open")
 	case "flood":
 		line := strings.Repeat("x", 1023) + "\n"
 		for {
