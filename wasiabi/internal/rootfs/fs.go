@@ -199,6 +199,7 @@ func (fs *FS) mount(index uint64, cfg Mount) error {
 	if cfg.Access == Overlay && cfg.Upper == "" {
 		return errors.New("an overlay needs a folder for the writes")
 	}
+	cfg.Immutable = cfg.Immutable && cfg.Access == ReadOnly // what is written is not cached
 	v := fs.root
 	for _, c := range components(cfg.Guest) {
 		v = v.child(c)

@@ -11,24 +11,23 @@ func (fs *FS) exempt(m *mount, keys []string) bool { return !fs.guarded(m, keys)
 // guarded tells whether keys, components below a mount, name a protected file or something below one.
 func (fs *FS) guarded(m *mount, keys []string) bool {
 	s := fs.protected
-	for i := range keys {
-		hit := s.short(keys[i])
-		for _, g := range s.globs {
-			if hit {
-				break
-			}
-			hit = i+len(g) <= len(keys) && g.match(keys[i:i+len(g)])
-		}
-		if hit && !m.exempts(keys, i) {
+	for i, k := range keys {
+		if s.short(k) && !m.exempts(keys, i+1) {
 			return true
+		}
+		for _, g := range s.globs {
+			if end := i + len(g); end <= len(keys) && g.match(keys[i:end]) && !m.exempts(keys, end) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// exempts tells whether an exemption names the protected component at i or something below it that keys lead to.
-func (m *mount) exempts(keys []string, i int) bool {
-	for j := i + 1; j <= len(keys); j++ {
+// exempts tells whether an exemption names the protected file, the first end components of keys, or something below
+// it that keys lead to.
+func (m *mount) exempts(keys []string, end int) bool {
+	for j := end; j <= len(keys); j++ {
 		if matchAny(m.exempt, keys[:j]) {
 			return true
 		}
@@ -63,7 +62,7 @@ func (fs *FS) mayWrite(parent *node, name string, access Access, op string) Errn
 				return fs.deny(op, "write", guest, EPERM, "a protected folder")
 			}
 		}
-		if fs.bare(n) && !m.exempts(keys, len(n.keys)-1) {
+		if fs.bare(n) && !m.exempts(keys, len(n.keys)) {
 			return fs.deny(op, "write", guest, EPERM, "inside a bare repository")
 		}
 	}
@@ -86,7 +85,12 @@ func (fs *FS) allowedAt(m *mount, place, name string) bool {
 	}
 	rel, ok := below(m.topPath, place)
 	if !ok {
-		return false // outside the mount by now
+		// Outside the mount by now, or the mount itself was moved.
+		root, known := m.top.where()
+		if rel, ok = below(root, place); !known || !ok {
+			return false
+		}
+		m.topPath = root
 	}
 	keys := foldAll(components(path.Join(rel, name)))
 	if fs.guarded(m, keys) || matchAny(m.hide, keys) {

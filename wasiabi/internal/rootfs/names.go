@@ -168,7 +168,7 @@ func matchAny(gs []glob, keys []string) bool {
 // for everything below it as well.
 type nameSet struct {
 	globs    []glob
-	literals []string // first segments without a star, as keys
+	literals []string // names of one segment without a star
 	shorts   []string // their letters and digits, for the short forms of FAT and NTFS
 }
 
@@ -190,30 +190,15 @@ func parseNames(names []string) *nameSet {
 			if strings.Contains(seg, "*") {
 				continue
 			}
-			s.literals = append(s.literals, seg)
+			if len(g) == 1 {
+				s.literals = append(s.literals, seg)
+			}
 			if sh := shortStem(seg); sh != "" {
 				s.shorts = append(s.shorts, sh)
 			}
 		}
 	}
 	return s
-}
-
-// covers tells whether any run of components is a protected name: the name itself or anything below it.
-func (s *nameSet) covers(keys []string) bool {
-	for _, g := range s.globs {
-		for i := 0; i+len(g) <= len(keys); i++ {
-			if g.match(keys[i : i+len(g)]) {
-				return true
-			}
-		}
-	}
-	for _, k := range keys {
-		if s.short(k) {
-			return true
-		}
-	}
-	return false
 }
 
 // shortStem is what an 8.3 name is made of: the letters and digits before the last dot.

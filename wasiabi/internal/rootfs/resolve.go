@@ -199,10 +199,10 @@ func (fs *FS) walk(start *node, p string, w want) (t target, e Errno) {
 		case c.name == "..":
 			t.dot = ".."
 			if level == 0 {
-				return target{}, fs.deny(w.op, w.verb, cur.join(".."), ENOTCAPABLE, "the path leaves its folder")
+				return target{}, fs.leaves(cur, c.name, todo, w, "the path leaves its folder")
 			}
 			if c.link && cur.rel == "" {
-				return target{}, fs.deny(w.op, w.verb, cur.join(".."), ENOTCAPABLE, "a link leaves its mount")
+				return target{}, fs.leaves(cur, c.name, todo, w, "a link leaves its mount")
 			}
 			level--
 			up := cur.parent.retain()
@@ -406,11 +406,21 @@ func (fs *FS) uncovered(cur *node, name string, w want, rest []component) Errno 
 	if w.quiet {
 		return ENOENT
 	}
-	full := cur.join(name)
+	return fs.deny(w.op, w.verb, joined(cur, name, rest), EACCES, "no root covers it")
+}
+
+// leaves answers for a path that goes where it must not; the event names where that would be.
+func (fs *FS) leaves(cur *node, name string, rest []component, w want, why string) Errno {
+	return fs.deny(w.op, w.verb, joined(cur, name, rest), ENOTCAPABLE, why)
+}
+
+// joined is the clean guest path of what a walk still had before it.
+func joined(cur *node, name string, rest []component) string {
+	full := path.Join(cur.guest, name)
 	for _, c := range rest {
 		full = path.Join(full, c.name)
 	}
-	return fs.deny(w.op, w.verb, full, EACCES, "no root covers it")
+	return full
 }
 
 // look tells what name is in cur. A name that is not there is not an error.

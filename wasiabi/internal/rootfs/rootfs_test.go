@@ -173,6 +173,10 @@ func TestGuestCannotMakeALinkThatLeavesItsMount(t *testing.T) {
 	} {
 		tr.want("symlink "+target, tr.root.Symlink(target, at), ENOTCAPABLE)
 	}
+	tr.open("w/../../etc/shadow", OpenOptions{Read: true})
+	if !tr.refused("read /etc/shadow", ENOTCAPABLE) {
+		t.Errorf("no event of a path that climbs in %v", tr.events)
+	}
 	if !tr.refused("write /w/l", ENOTCAPABLE) {
 		t.Errorf("no event of the refusal in %v", tr.events)
 	}
@@ -460,11 +464,14 @@ func TestProtectedNamesAreReadButNeverWritten(t *testing.T) {
 func TestExemptedProtectedNameIsWritten(t *testing.T) {
 	base := files(t, map[string]string{"CLAUDE.md": "", "sub/CLAUDE.md": "", ".git/": ""})
 	cfg := rw(base)
-	cfg.Mounts[0].Protected = []string{"CLAUDE.md", ".git"}
+	cfg.Mounts[0].Protected = []string{"CLAUDE.md", ".git", ".github"}
 	tr := newTree(t, cfg)
 	tr.want("exempt", tr.write("w/CLAUDE.md", "x"), Success)
 	tr.want("exempt folder", tr.write("w/.git/x", "x"), Success)
 	tr.want("elsewhere", tr.write("w/sub/CLAUDE.md", "x"), EPERM)
+	tr.want("another protected name below it", tr.write("w/.git/.mcp.json", "x"), EPERM)
+	tr.want("mkdir", tr.root.Mkdir("w/.github"), Success)
+	tr.want("a protected folder below it", tr.root.Mkdir("w/.github/workflows"), EPERM)
 }
 
 func TestFolderDoesNotBecomeABareRepository(t *testing.T) {
@@ -798,4 +805,47 @@ func TestGlobsMatchWholeSegments(t *testing.T) {
 			t.Errorf("%s on %s: %t", c.glob, c.path, got)
 		}
 	}
+}
+
+func TestFreeSpaceFloorHolds(t *testing.T) {
+	cfg := rw(t.TempDir())
+	cfg.MinFree = 1 << 60
+	tr := newTree(t, cfg)
+	if _, e := tr.fs.mounts[0].top.free(); e != Success {
+		t.Skip("the free space is not known here")
+	}
+	tr.want("write", tr.write("w/f", "x"), ENOSPC)
+	if !tr.refused("limit disk", ENOSPC) {
+		t.Error("no event")
+	}
+}
+
+func TestMovedMountGoesOnWorking(t *testing.T) {
+	base := files(t, map[string]string{"in/.git/": "", "in/f": ""})
+	tr := newTree(t, rw(filepath.Join(base, "in")))
+	if err := os.Rename(filepath.Join(base, "in"), filepath.Join(base, "moved")); err != nil {
+		t.Skip("an open folder cannot be renamed here:", err)
+	}
+	tr.want("write", tr.write("w/f", "x"), Success)
+	tr.want("a protected name", tr.write("w/.git/x", "x"), EPERM)
+}
+
+func TestOverlayFolderThatWasOpenSeesNewFiles(t *testing.T) {
+	low := files(t, map[string]string{"d/e/a": "a"})
+	tr := newTree(t, Config{Mounts: []Mount{{Guest: "/w", Dir: low, Upper: t.TempDir(), Access: Overlay, Immutable: true}}})
+	got, e := tr.root.Open("w/d/e", OpenOptions{Read: true, Directory: true})
+	if e != Success {
+		t.Fatal(e)
+	}
+	defer got.Dir.Close()
+	tr.want("write by another way", tr.write("w/d/e/b", "b"), Success)
+	list, _ := got.Dir.Entries(true)
+	if len(list) != 4 {
+		t.Errorf("%d entries, want ., .., a, b", len(list))
+	}
+	b, e := got.Dir.Open("b", OpenOptions{Read: true})
+	if e != Success {
+		t.Fatalf("open: %v", e)
+	}
+	b.File.Close()
 }
