@@ -451,7 +451,7 @@ func (p *parser) env(n *yaml.Node) {
 				case e.v.ShortTag() != "!!str":
 					p.errorf(e.v, CodeType, "env.set.%s must be a string, not %s", e.key, kindName(e.v))
 					p.hint("write it in quotes")
-				case badText(strings.NewReplacer("\n", "", "\t", "").Replace(e.v.Value)) || len(e.v.Value) > 32<<10:
+				case badText(strings.ReplaceAll(strings.ReplaceAll(e.v.Value, "\n", ""), "\t", "")) || len(e.v.Value) > 32<<10:
 					p.errorf(e.v, CodeValue, "env.set.%s holds a control character or is longer than 32 KiB", e.key)
 				default:
 					p.p.at["env.set."+e.key] = p.pos(e.k)

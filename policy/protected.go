@@ -164,7 +164,8 @@ var shortStems = func() []string {
 			if i := strings.LastIndexByte(seg, '.'); i > 0 {
 				seg = seg[:i]
 			}
-			if seg = strings.NewReplacer(".", "", " ", "").Replace(seg); seg != "" && !strings.Contains(seg, "*") {
+			seg = strings.ReplaceAll(strings.ReplaceAll(seg, ".", ""), " ", "")
+			if seg != "" && !strings.Contains(seg, "*") {
 				out = append(out, seg)
 			}
 		}

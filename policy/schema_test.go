@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,46 @@ func TestSchemaIsStable(t *testing.T) {
 	for _, want := range []string{`"additionalProperties": false`, `"open-files"`, `"deny-hints"`, "2020-12"} {
 		if !bytes.Contains(Schema(), []byte(want)) {
 			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// noLoader refuses every reference to another document.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errors.New("not allowed") }
+
+// TestToolSchemasAreJudgedAsByAFullValidator compares the check of arguments with a validator that knows the metaschema.
+// Ours may be stricter, never laxer.
+func TestToolSchemasAreJudgedAsByAFullValidator(t *testing.T) {
+	for text, want := range map[string]bool{
+		`true`: true, `{}`: true, `{"properties":{"owner":{"const":"acme"}},"required":["owner"],"additionalProperties":false}`: true,
+		`{"type":["string","null"],"minLength":1,"pattern":"^a+$","enum":["a"]}`: true, `{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a"}`: true,
+		`{"items":{"type":"integer","minimum":-1.5,"multipleOf":0.5},"maxItems":3}`: true, `{"anyOf":[{"required":["a"]},{"not":{}}],"dependentRequired":{"a":["b"]}}`: true, `{"x-note":5}`: true,
+		`5`: false, `"a"`: false, `[]`: false, `null`: false, `{"type":"nothing"}`: false, `{"type":[]}`: false, `{"type":["string","strin"]}`: false, `{"minLength":-1}`: false, `{"minLength":1.5}`: false,
+		`{"required":"a"}`: false, `{"required":["a","a"]}`: false, `{"required":[1]}`: false, `{"enum":5}`: false, `{"items":5}`: false, `{"properties":{"a":[]}}`: false, `{"properties":[]}`: false,
+		`{"multipleOf":0}`: false, `{"additionalProperties":"x"}`: false, `{"allOf":[]}`: false, `{"allOf":{}}`: false, `{"format":5}`: false, `{"uniqueItems":"x"}`: false, `{"maximum":"x"}`: false,
+		`{"dependentRequired":{"a":"b"}}`: false, `{"pattern":"("}`: false, `{"patternProperties":{"(":{}}}`: false, `{"$ref":"#/nope"}`: false, `{"$ref":"file:///etc/passwd"}`: false, `{"$ref":"https://a.test/s"}`: false, `{"properties":{"a":{"$ref":"other.json"}}}`: false,
+		`{"propertys":{}}`: false, `{"Type":"string"}`: false,
+	} {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = validSchema(v)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err != nil {
+			continue
+		}
+		c := jsonschema.NewCompiler()
+		c.UseLoader(noLoader{})
+		if err := c.AddResource("mem:///x", v); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Compile("mem:///x"); err != nil {
+			t.Errorf("%s is accepted, but %v", text, err)
 		}
 	}
 }
