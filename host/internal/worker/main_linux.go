@@ -127,8 +127,11 @@ func (w *inside) start() {
 		w.send(frameHelloOK, &msgHelloOK{Version: protocolVersion, Nonce: hello.Nonce})
 		os.Exit(exitProtocol)
 	}
-	if err := dropPrivileges(); err != nil {
-		w.send(frameRefused, &msgRefused{Detail: clip("capabilities: "+err.Error(), 512)})
+	if err = ownProc(); err == nil {
+		err = dropPrivileges()
+	}
+	if err != nil {
+		w.send(frameRefused, &msgRefused{Detail: clip("confinement: "+err.Error(), 512)})
 		os.Exit(exitConfine)
 	}
 	if w.deadline, err = newTimer(unix.CLOCK_MONOTONIC); err == nil {

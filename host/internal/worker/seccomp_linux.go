@@ -35,7 +35,7 @@ var allowed = []string{
 
 // allowedOn are those of one architecture only.
 var allowedOn = map[string][]string{
-	"amd64": {"newfstatat", "poll", "ppoll"}, // the runtime polls, package unix ppolls
+	"amd64": {"newfstatat", "poll", "ppoll"},    // the runtime polls, package unix ppolls
 	"arm64": {"fstatat", "ppoll", "membarrier"}, // newfstatat goes by this name in the table; code is flushed with membarrier
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	wb "github.com/exthost/exthost/host/internal/module/wasmbuild"
 	"github.com/exthost/exthost/wasiabi"
 )
 
@@ -569,7 +571,7 @@ func TestTheWallsStandForAnUnprivilegedUser(t *testing.T) {
 	if err := os.Chown(dir, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run", "^(TestAGuestThatBrokeOut|TestEvery|TestAWorkerHolds|TestAMissingWall|TestNothingIsLeft|TestAWorkerStarts)", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^(TestAGuestThatBrokeOut|TestEvery|TestAWorkerHolds|TestAMissingWall|TestAWorkerStarts|TestTraps)", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -579,31 +581,78 @@ func TestTheWallsStandForAnUnprivilegedUser(t *testing.T) {
 	}
 }
 
-// brokerHelper is a broker with one worker at work; it says the worker's pid and how it ended.
+// wasmGuests are guests for the engines of this binary: two that never end, and one that takes long to compile.
+var wasmGuests = map[string]func() []byte{
+	"spin": func() []byte {
+		m := wb.New()
+		m.Memory(1, 1)
+		m.Start(m.Func(wb.Sig(), nil, wb.Loop, wb.Br(0), wb.End))
+		return m.Bytes()
+	},
+	"sleep": func() []byte { // poll_oneoff on a clock in an hour
+		m := wb.New()
+		poll := m.Import("wasi_snapshot_preview1", "poll_oneoff", wb.Sig(wb.I32, wb.I32, wb.I32, wb.I32).Returns(wb.I32))
+		m.Memory(1, 1)
+		subscription := make([]byte, 48)
+		subscription[16] = 1 // the monotonic clock
+		binary.LittleEndian.PutUint64(subscription[24:], uint64(time.Hour))
+		m.Data(0, subscription)
+		m.Start(m.Func(wb.Sig(), nil, wb.I32Const(0), wb.I32Const(100), wb.I32Const(1), wb.I32Const(200), wb.Call(poll), wb.Drop))
+		return m.Bytes()
+	},
+	"compile": func() []byte {
+		m := wb.New()
+		m.Memory(1, 1)
+		for range 120 {
+			m.Func(wb.Sig(), []byte{wb.I32, wb.I32}, wb.Repeat(40_000, wb.LocalGet(0), wb.I32Load(0), wb.LocalGet(1), wb.I32Add, wb.LocalSet(1)))
+		}
+		m.Start(0)
+		return m.Bytes()
+	},
+}
+
+// brokerHelper is a broker with one worker at work; it says the worker's pid. Its arguments are the engine, the guest, a
+// scratch folder and the time limit in seconds.
 func brokerHelper(args []string) {
-	scratch, err := os.Open(args[1])
+	name, guest := args[0], args[1]
+	scratch, err := os.Open(args[2])
 	must(err)
-	w, err := Start(context.Background(), Options{})
-	must(err)
-	role := RoleRun
-	if strings.HasPrefix(args[0], "compile-") {
-		role = RoleCompile
-	}
-	_, err = w.Bind(context.Background(), Bind{Role: role, Engine: "raw", Scratch: scratch, Limits: Limits{CPU: 30 * time.Second}})
-	must(err)
-	fmt.Println(w.PID())
-	module, err := unnamed("module")
-	must(err)
-	module.WriteString(args[0])
-	code, err := unnamed("code")
-	must(err)
-	code.WriteString("code of " + args[0])
-	seconds, _ := strconv.Atoi(args[2])
+	seconds, _ := strconv.Atoi(args[3])
 	limit := time.Duration(seconds) * time.Second
-	if role == RoleCompile {
-		_, err = w.Compile(context.Background(), CompileJob{Module: module, Time: limit})
+	file := func(content string) *os.File {
+		f, err := unnamed("file")
+		must(err)
+		_, err = f.WriteString(content)
+		must(err)
+		return f
+	}
+	spare := func(role Role) *Worker {
+		w, err := Start(context.Background(), Options{})
+		must(err)
+		_, err = w.Bind(context.Background(), Bind{Role: role, Engine: name, Scratch: scratch, Limits: Limits{CPU: 30 * time.Second}})
+		must(err)
+		return w
+	}
+	j := RunJob{Folder: "a", Time: limit, Dir: "/"}
+	switch {
+	case name == "raw":
+		j.Module, j.Code = file(guest), file("code of "+guest)
+	default:
+		j.Module = file(string(wasmGuests[guest]()))
+	}
+	if strings.HasPrefix(guest, "compile") {
+		w := spare(RoleCompile)
+		fmt.Println(w.PID())
+		_, err = w.Compile(context.Background(), CompileJob{Module: j.Module, Time: limit})
 	} else {
-		_, err = w.Run(context.Background(), RunJob{Folder: "a", Module: module, Code: code, Time: limit})
+		if j.Code == nil {
+			c, err := spare(RoleCompile).Compile(context.Background(), CompileJob{Module: j.Module})
+			must(err)
+			j.Module, j.Code, j.CodeName = c.Prepared, c.Code, c.CodeName
+		}
+		w := spare(RoleRun)
+		fmt.Println(w.PID())
+		_, err = w.Run(context.Background(), j)
 	}
 	fmt.Println(err)
 }
@@ -623,7 +672,17 @@ func gone(pid int, within time.Duration) bool {
 }
 
 func TestNothingIsLeftOfAWorkerWhenItsBroker(t *testing.T) {
-	for _, guest := range []string{"spin", "spin-quietly", "sleep", "read-stdin", "compile-spin", "compile-sleep"} {
+	type guest struct{ engine, name string }
+	var guests []guest
+	for _, name := range []string{"spin", "spin-quietly", "sleep", "read-stdin"} {
+		guests = append(guests, guest{"raw", name})
+	}
+	for _, name := range engineNames() {
+		for _, g := range []string{"spin", "sleep", "compile"} {
+			guests = append(guests, guest{name, g})
+		}
+	}
+	for _, g := range guests {
 		for name, tt := range map[string]struct {
 			signal syscall.Signal
 			limit  string // seconds
@@ -634,10 +693,9 @@ func TestNothingIsLeftOfAWorkerWhenItsBroker(t *testing.T) {
 			// The worker's own timer ends it a second after its deadline.
 			"is stopped": {syscall.SIGSTOP, "1", 2*time.Second + 2*time.Second},
 		} {
-			t.Run(name+" while the guest is in "+guest, func(t *testing.T) {
+			t.Run(name+" while "+g.engine+" is at "+g.name, func(t *testing.T) {
 				t.Parallel()
-				scratch := t.TempDir()
-				cmd := exec.Command("/proc/self/exe", "broker", guest, scratch, tt.limit)
+				cmd := exec.Command("/proc/self/exe", "broker", g.engine, g.name, t.TempDir(), tt.limit)
 				out, err := cmd.StdoutPipe()
 				if err != nil {
 					t.Fatal(err)
@@ -652,7 +710,11 @@ func TestNothingIsLeftOfAWorkerWhenItsBroker(t *testing.T) {
 					rest, _ := io.ReadAll(out)
 					t.Fatalf("%v %s", err, rest)
 				}
-				time.Sleep(300 * time.Millisecond) // it is at work
+				time.Sleep(300 * time.Millisecond)
+				if gone(pid, time.Millisecond) {
+					rest, _ := io.ReadAll(out)
+					t.Fatalf("the guest has ended: %s", rest)
+				}
 				if err := cmd.Process.Signal(tt.signal); err != nil {
 					t.Fatal(err)
 				}
@@ -662,5 +724,20 @@ func TestNothingIsLeftOfAWorkerWhenItsBroker(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAForeignProcIsRefused: in a PID namespace with the /proc of another the walls cannot be built (libpsx would spin for
+// ever), and so nothing runs.
+func TestAForeignProcIsRefused(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs a PID namespace")
+	}
+	cmd := exec.Command("/proc/self/exe", "blind", "none")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	begin := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "/proc is of another PID namespace") || time.Since(begin) > 5*time.Second {
+		t.Errorf("%v after %v: %s", err, time.Since(begin), out)
 	}
 }
