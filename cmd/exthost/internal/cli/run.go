@@ -105,13 +105,21 @@ func (a *app) run(f *runFlags, extArg, script string, args []string) error {
 	if err != nil {
 		return err
 	}
+	began := func() {}
 	if err := g.add("terminal", f.allow...); err != nil {
 		return err
 	}
 	if !f.dryRun {
-		if err := a.takeOnce(a.ctx, x, g); err != nil {
+		taken, err := a.takeOnce(a.ctx, x, g)
+		if err != nil {
 			return err
 		}
+		defer func() {
+			if err := a.putBack(taken); err != nil {
+				a.note("what was granted once is gone: %v", err)
+			}
+		}()
+		began = func() { taken = nil }
 	}
 	ceilings, err := a.findCeilings(f.ceilings)
 	if err != nil {
@@ -152,6 +160,7 @@ func (a *app) run(f *runFlags, extArg, script string, args []string) error {
 	if !isTerminal(a.stdin) { // a script that asks a question gets an end of file, never a hang
 		s.job.Stdin = a.stdin
 	}
+	began()
 	return s.run(limits.Output)
 }
 
@@ -257,6 +266,7 @@ type runObject struct {
 	host.Report
 	GrantedBy    []string `json:"granted_by"`              // policy files, "terminal", "once", "flags"
 	Strict       bool     `json:"strict,omitempty"`        // --strict turned the exit code into 126
+	Hints        []string `json:"hints,omitempty"`         // commands that would lift a denial, in the order of denials
 	Stdout       *string  `json:"stdout,omitempty"`        // --json, when it is UTF-8
 	StdoutBase64 []byte   `json:"stdout_base64,omitempty"` // --json, when it is not
 	Stderr       *string  `json:"stderr,omitempty"`
@@ -307,8 +317,15 @@ func (s *session) run(output int64) error {
 		o.setStreams(outBuf.Bytes(), errBuf.Bytes())
 	}
 	denials := s.denials(report.Denials)
-	if err := a.logDenials(denials); err != nil {
-		a.note("the denials were not remembered: %v", err)
+	for _, d := range denials {
+		if h := s.grantHint(d); h != "" {
+			o.Hints = append(o.Hints, h)
+		}
+	}
+	if s.grant.source == fromHome || s.grant.source == fromNothing { // elsewhere "grant" would change nothing
+		if err := a.logDenials(denials); err != nil {
+			a.note("the denials were not remembered: %v", err)
+		}
 	}
 	s.explain(report, denials, code)
 	if s.report != "" {
@@ -489,19 +506,20 @@ func (s *session) grantHint(d denial) string {
 	return s.app.command("grant", s.x.name, d.Suggest)
 }
 
-// takeOnce adds what was granted for one run, and crosses it out.
-func (a *app) takeOnce(ctx context.Context, x extension, g *grant) error {
+// takeOnce adds what was granted for one run, and crosses it out. It returns what it took: a run that does not begin
+// gives it back.
+func (a *app) takeOnce(ctx context.Context, x extension, g *grant) (taken []once, err error) {
 	all, err := a.readGrants()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mine := func(o once) bool { return o.Name == x.name }
 	if g.source == fromFlag || !slices.ContainsFunc(all.Once, mine) {
-		return nil
+		return nil, nil
 	}
 	digest, err := host.TreeDigest(ctx, x.path)
 	if err != nil {
-		return a.hostError(err)
+		return nil, a.hostError(err)
 	}
 	var caps []string
 	err = a.locked(func() error {
@@ -515,13 +533,32 @@ func (a *app) takeOnce(ctx context.Context, x extension, g *grant) error {
 			}
 			if o.Digest == digest {
 				caps = append(caps, o.Capability)
+				taken = append(taken, o)
 			}
 			return true // of another tree: it can never fit again
 		})
 		return a.writeGrants(all)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return g.add("once", caps...)
+	if err := g.add("once", caps...); err != nil {
+		return nil, errors.Join(err, a.putBack(taken))
+	}
+	return taken, nil
+}
+
+// putBack returns grants for one run that no run used.
+func (a *app) putBack(taken []once) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	return a.locked(func() error {
+		all, err := a.readGrants()
+		if err != nil {
+			return err
+		}
+		all.Once = append(all.Once, taken...)
+		return a.writeGrants(all)
+	})
 }
