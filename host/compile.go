@@ -43,8 +43,8 @@ type code struct {
 	key   string
 	owner string
 	size  int64
-	refs int // under codeMap.mu
-	elem *list.Element
+	refs  int // under codeMap.mu
+	elem  *list.Element
 }
 
 // codeMap keeps compiled modules in memory, in the life of a host.

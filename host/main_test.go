@@ -228,7 +228,7 @@ func braces(s string) string {
 func TestLimitsEndAGuest(t *testing.T) {
 	onEngines(t, func(t *testing.T, h *host.Host) {
 		e := hosttest.Open(t, h, skill(t, nil), hosttest.Policy(t, grant(
-			"limits: {time: 3s, memory: 64MiB, output: 64KiB, disk: 4MiB, open-files: 32}",
+			"limits: {time: 1m, memory: 64MiB, output: 64KiB, disk: 4MiB, open-files: 32}",
 		)), host.Bindings{Name: "test"})
 		for _, tt := range []struct {
 			args   []string
@@ -255,8 +255,8 @@ func TestLimitsEndAGuest(t *testing.T) {
 					defer r.Close()
 					j.Stdin = r
 				}
-				if tt.limit != "time" {
-					j.Time = time.Minute // may only narrow: 3 s it stays
+				if tt.limit == "time" {
+					j.Time = 3 * time.Second
 				}
 				r := hosttest.Run(t, e, j)
 				if r.Outcome != host.Limit || r.Limit != tt.limit || r.ExitCode != 124 {
