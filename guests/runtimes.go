@@ -40,7 +40,7 @@ var registry = []Runtime{
 		Mount: "/usr/local",
 		Argv:  []string{"/usr/local/bin/python3", "-B"},
 		Files: []File{
-			{"module.wasm", 8282019, "05fc1374c8254047bf07f3d7b07ca23a03503c2b50bc0f43d22f50f4c958168a"},
+			{"module.wasm", 8282019, "4c10eeaac3e2ad8b15caadc2cd10942b9980d21f8e8a2f76582e4d6ce40951cd"},
 			{"root/lib/python3.11/lib-dynload/.empty", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 			{"root/lib/python3.11/os.py", 39504, "021bfb21a96fdaac4b2c034d40636f5e18148a8a95282661a9bc14f3fa979a99"},
 			{"root/lib/python3.11/sitecustomize.py", 275, "f23f86e8043ee4cecc8976064ba16157855c6840c19cd69ad574d165ca56a200"},

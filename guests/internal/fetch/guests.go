@@ -98,8 +98,9 @@ func current(src string, r guests.Runtime) ([]byte, bool) {
 
 // python takes the interpreter and its library out of the package.
 //
-// The code of the module stays as it is. Its debug sections go: they are two fifths of it, and engines that read
-// them take seconds. The library that is packed into its memory image goes too, for it hides /usr of the guest.
+// The code of the module stays as it is, but for one condition that keeps it from waiting ([wasmpack.PassPolls]). Its
+// debug sections go: they are two fifths of it, and engines that read them take seconds. The library that is packed
+// into its memory image goes too, for it hides /usr of the guest.
 func python(pkg members, src string) (map[string][]byte, error) {
 	wasm, err := pkg.take("package/dist/langs/python-3.11.3.wasm", "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813")
 	if err != nil {
@@ -109,6 +110,9 @@ func python(pkg members, src string) (map[string][]byte, error) {
 		return nil, err
 	}
 	if wasm, err = wasmpack.Unmount(wasm, "/usr", []byte("PK\x03\x04"), []byte("PK\x05\x06")); err != nil {
+		return nil, err
+	}
+	if wasm, err = wasmpack.PassPolls(wasm); err != nil {
 		return nil, err
 	}
 	packed, err := pkg.take("package/dist/langs/python-3.11.3.tar.gz", "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c")

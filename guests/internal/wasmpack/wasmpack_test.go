@@ -96,6 +96,56 @@ func TestUnmountRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// polls is a module that imports sched_yield and poll_oneoff, with functions functions that ask the host only if a word
+// of memory is nought.
+func polls(functions int) []byte {
+	imports := []byte{2}
+	for _, name := range []string{"sched_yield", "poll_oneoff"} {
+		imports = append(imports, byte(len("wasi_snapshot_preview1")))
+		imports = append(imports, "wasi_snapshot_preview1"...)
+		imports = append(append(append(imports, byte(len(name))), name...), 0, 0)
+	}
+	var code []byte
+	for range functions {
+		code = append(code, 0x41, 0x80, 0x08, 0x28, 2, 0, 0x45, 0x04, 0x7f, 0x20, 0, 0x20, 1, 0x20, 2, 0x20, 3, 0x10, 1, 0x0c, 1, 0x0b)
+	}
+	return module(section{sectionImport, imports}, section{sectionCode, code})
+}
+
+func TestPassPollsAsksTheHostAlways(t *testing.T) {
+	got, err := PassPolls(polls(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Replace(polls(1), []byte{0x28, 2, 0, 0x45}, []byte{0x1a, 0x41, 1, 1}, 1)
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%x, want\n%x", got, want)
+	}
+}
+
+func TestPassPollsRefusesWhatItDoesNotKnow(t *testing.T) {
+	for name, c := range map[string]struct {
+		wasm []byte
+		want string
+	}{
+		"no function":      {polls(0), "0 functions"},
+		"two functions":    {polls(2), "2 functions"},
+		"no code":          {module(), "no code section"},
+		"not imported":     {module(section{sectionCode, nil}), "not imported"},
+		"imported memory":  {module(section{sectionImport, []byte{1, 1, 'a', 1, 'b', 2, 0, 1}}), "not a function"},
+		"import cut":       {module(section{sectionImport, []byte{1, 9, 'a'}}), "ends early"},
+		"not a module":     {[]byte("PK"), "not a WebAssembly module"},
+		"an empty section": {module(section{sectionImport, nil}), "ends early"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := PassPolls(c.wasm)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func FuzzSplitThenJoin(f *testing.F) {
 	f.Add(packed(1))
 	f.Add(module(custom(".debug_info", "dd")))
