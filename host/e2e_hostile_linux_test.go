@@ -553,15 +553,16 @@ func TestHostileCorpus(t *testing.T) {
 					})
 				}
 			})
-			if now := openDescriptors(t); now > descriptors+8 {
+			// Compiled code of the last few modules is kept open.
+			if now := openDescriptors(t); now > descriptors+24 {
 				t.Errorf("descriptors of the host: %d before the attacks, %d after", descriptors, now)
 			}
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(verdicts)) {
-		first := verdicts[name][engines[0]]
+		first, ok := verdicts[name][engines[0]]
 		for _, engine := range engines[1:] {
-			if other, ok := verdicts[name][engine]; ok && other != first {
+			if other, both := verdicts[name][engine]; ok && both && other != first {
 				t.Errorf("%s: the engines disagree\n%s: %s\n%s: %s", name, engines[0], clip(first), engine, clip(other))
 			}
 		}

@@ -2,10 +2,14 @@
 
 // Paths that begin with a slash, hold a NUL byte, a backslash, a drive letter or bytes that are not UTF-8.
 //
-// expect: denied EPERM ENOTCAPABLE ENOENT EINVAL EILSEQ
+// expect: denied EPERM ENOTCAPABLE EACCES ENOENT EINVAL EILSEQ
 package escape
 
-import . "github.com/exthost/exthost/testdata/hostile/attack"
+import (
+	"strings"
+
+	. "github.com/exthost/exthost/testdata/hostile/attack"
+)
 
 func init() {
 	Register("absolute_path", func() {
@@ -14,6 +18,9 @@ func init() {
 			"workspace/\xff\xfe/../../../outside/secret.txt", "", "workspace/..\x00", "\x00"} {
 			_, errno := Open(Root, path, Follow, 0, RightRead, 0)
 			Errnof(errno, "open %q", path)
+			if strings.ContainsAny(path, "\\:") {
+				continue // on a Unix host an ordinary name, which may be made in the working folder
+			}
 			_, errno = Open(Root, path, Follow, OCreat, RightWrite, 0)
 			Errnof(errno, "create %q", path)
 		}

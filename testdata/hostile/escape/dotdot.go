@@ -2,7 +2,7 @@
 
 // "../" as the whole path and in the middle of one, from the preopen and from a descriptor of a folder.
 //
-// expect: denied EPERM ENOTCAPABLE ENOENT
+// expect: denied EPERM ENOTCAPABLE EACCES ENOENT
 package escape
 
 import . "github.com/exthost/exthost/testdata/hostile/attack"

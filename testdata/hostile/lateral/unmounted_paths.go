@@ -9,7 +9,7 @@ import . "github.com/exthost/exthost/testdata/hostile/attack"
 
 func init() {
 	Register("unmounted_paths", func() {
-		for _, path := range []string{"new.txt", "etc/cron.d/x", "etc", "home/other", "home/new.txt", "usr/local/lib/x.py", "usr/local/x", "usr/x",
+		for _, path := range []string{"etc/cron.d/x", "home/other", "home/new.txt", "usr/local/lib/x.py", "usr/local/x", "usr/x",
 			"dev/x", "dev/null/x", "dev/exthost/x", "skills/other/SKILL.md", ".exthost/policies/hostile.yaml", "var/spool/cron/root"} {
 			_, errno := Open(Root, path, 0, OCreat, RightWrite, 0)
 			if errno == 54 { // a component of /dev/null/x is no folder

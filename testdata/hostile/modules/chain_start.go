@@ -8,7 +8,7 @@ package modules
 func init() {
 	register("chain_start", func() []byte {
 		s := chain(60)
-		s.start = 0
+		s.start, s.main = 0, 59
 		return s.bytes()
 	})
 }

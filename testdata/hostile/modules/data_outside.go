@@ -1,7 +1,7 @@
 // A data segment for an address beyond the memory.
 //
 // class: escape
-// expect: trap memory-out-of-bounds
+// expect: refused outside of the memory
 package modules
 
 func init() {

@@ -1,7 +1,7 @@
 // Names with control bytes, for whoever prints them to a terminal.
 //
 // class: exfil
-// expect: refused import|refused module
+// expect: refused import
 package modules
 
 func init() {

@@ -1,7 +1,7 @@
 // A function of the host's C library.
 //
 // class: exfil
-// expect: refused import env.system
+// expect: refused import env system
 package modules
 
 func init() {

@@ -1,7 +1,7 @@
 // A global that the host is to bring along.
 //
 // class: exfil
-// expect: refused import env.base|refused module
+// expect: refused import env base
 package modules
 
 func init() {

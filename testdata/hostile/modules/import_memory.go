@@ -1,7 +1,7 @@
 // A memory that the host is to bring along.
 //
 // class: exfil
-// expect: refused import env.memory|refused module
+// expect: refused import env memory
 package modules
 
 func init() {

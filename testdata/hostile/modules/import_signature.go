@@ -1,7 +1,7 @@
 // A function that is offered, with a type that it does not have.
 //
 // class: exfil
-// expect: refused import path_open|refused module
+// expect: refused import path_open
 package modules
 
 func init() {

@@ -1,7 +1,7 @@
 // A table that the host is to bring along.
 //
 // class: exfil
-// expect: refused import env.table|refused module
+// expect: refused import env table
 package modules
 
 func init() {

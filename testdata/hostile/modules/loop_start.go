@@ -8,7 +8,8 @@ package modules
 func init() {
 	register("loop_start", func() []byte {
 		s := command(opLoop, void, opBr, 0, opEnd)
-		s.start, s.main = 0, -1
+		s.types, s.bodies = append(s.types, typeNothing), append(s.bodies, body{})
+		s.start, s.main = 0, 1
 		return s.bytes()
 	})
 }

@@ -1,7 +1,7 @@
 // A module of seventy megabytes, nearly all of it padding.
 //
 // class: hostdos
-// expect: limit module
+// expect: limit module|refused too big
 package modules
 
 func init() {
