@@ -6,7 +6,11 @@ import (
 
 // place walks to a name that is to be made, replaced or removed: "." and ".." are no such names.
 func (d *Dir) place(p, op string) (target, Errno) {
-	t, e := d.fs.walk(d.node, p, want{op: op, verb: "write", follow: followNever})
+	event := op
+	if op == "rmdir" {
+		event = "remove"
+	}
+	t, e := d.fs.walk(d.node, p, want{op: event, verb: "write", follow: followNever})
 	if e != Success {
 		return target{}, e
 	}
@@ -24,7 +28,7 @@ func (d *Dir) place(p, op string) (target, Errno) {
 		case op == "remove":
 			return target{}, EISDIR
 		}
-		return target{}, d.fs.deny(op, "write", guest, EBUSY, "not a name")
+		return target{}, d.fs.deny(event, "write", guest, EBUSY, "not a name")
 	}
 	return t, Success
 }
