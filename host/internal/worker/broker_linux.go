@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -388,7 +387,7 @@ func (w *Worker) crash() *CrashError {
 		default:
 			e.Kind = "killed" // by the worker's own timer, the kernel's memory killer, or somebody else
 		}
-	case outOfMemory.MatchString(text):
+	case outOfMemory(text):
 		e.Kind = "memory"
 	case status.Exited() && status.ExitStatus() == exitProtocol:
 		e.Kind = "protocol"
@@ -398,7 +397,17 @@ func (w *Worker) crash() *CrashError {
 	return e
 }
 
-var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|memory allocation of \d+ bytes failed|pthread_create failed: Resource temporarily unavailable|arena metadata`)
+// outOfMemory recognises what the runtimes of Go, C and Rust say when memory is refused.
+func outOfMemory(text string) bool {
+	for _, s := range []string{
+		"out of memory", "cannot allocate memory", "memory allocation of ", "pthread_create failed: Resource temporarily unavailable", "arena metadata",
+	} {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
 
 // digest keeps what a reader needs of a crash: the lines before the first stack. Stacks hold words of memory.
 func digest(said []byte) string {
@@ -650,7 +659,7 @@ func checkBind(b *Bind) error {
 	}
 	for _, m := range b.Mounts {
 		switch {
-		case m.Root == nil && !subName.MatchString(m.Sub):
+		case m.Root == nil && !folderName(m.Sub):
 			return &JobError{Detail: fmt.Sprintf("mount %q has no root", m.Guest)}
 		case m.Root != nil && m.Sub != "":
 			return &JobError{Detail: fmt.Sprintf("mount %q has two roots", m.Guest)}
@@ -665,8 +674,6 @@ func checkBind(b *Bind) error {
 	}
 	return nil
 }
-
-var subName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 func (w *Worker) bind(ctx context.Context, b Bind) (*Bound, error) {
 	b.Limits = b.Limits.withDefaults()
@@ -736,14 +743,19 @@ const (
 	wallSeccomp  = "seccomp"
 )
 
-var wallName = regexp.MustCompile(`^(landlock\(abi=[0-9]{1,3}\)|seccomp)$`)
+// wallName says whether s is "seccomp" or "landlock(abi=N)".
+func wallName(s string) bool {
+	n, isLandlock := strings.CutPrefix(s, wallLandlock+"(abi=")
+	abi, err := strconv.Atoi(strings.TrimSuffix(n, ")"))
+	return s == wallSeccomp || isLandlock && err == nil && s == fmt.Sprintf("%s(abi=%d)", wallLandlock, abi)
+}
 
 // checkWalls holds the answer against what was asked for. The worker is still honest here, for it has not read anything
 // of an extension; the check is against mistakes.
 func checkWalls(b Bind, r *msgBound) error {
 	have := map[string]bool{}
 	for _, wall := range r.Walls {
-		if !wallName.MatchString(wall) {
+		if !wallName(wall) {
 			return &WallError{Wall: clip(wall, 64), Reason: "not a wall"}
 		}
 		name, _, _ := strings.Cut(wall, "(")
@@ -786,8 +798,6 @@ func seal(f *os.File) error {
 	_, err = f.Seek(0, io.SeekStart)
 	return err
 }
-
-var codeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
 // Compile compiles one module in a worker bound as [RoleCompile]. The worker has done its work then and is killed,
 // whatever the result.
@@ -843,7 +853,7 @@ func (w *Worker) Compile(ctx context.Context, j CompileJob) (_ *Compiled, err er
 		if err := decode(payload, &r); err != nil {
 			return nil, w.violation(err)
 		}
-		if r.CodeName != "" && !codeName.MatchString(r.CodeName) {
+		if r.CodeName != "" && !codeName(r.CodeName) {
 			return nil, w.violation(fmt.Errorf("code name %q", r.CodeName))
 		}
 		out.CodeName = r.CodeName
@@ -894,7 +904,7 @@ func (w *Worker) Run(ctx context.Context, j RunJob) (*Result, error) {
 	if j.Module == nil || j.Code == nil {
 		return nil, &JobError{Detail: "no module"}
 	}
-	if !subName.MatchString(j.Folder) {
+	if !folderName(j.Folder) {
 		return nil, &JobError{Detail: "no folder name"}
 	}
 	if err := w.enter(bound, busy, RoleRun); err != nil {

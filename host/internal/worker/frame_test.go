@@ -185,3 +185,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesThatGoIntoPathsAreChecked(t *testing.T) {
+	for s, want := range map[string][2]bool{ // folder, code
+		"r1": {true, true}, "upper-0": {true, true}, "a.b_c": {false, true}, "ABC": {false, true},
+		"": {}, ".": {}, "..": {}, "a/b": {}, "-a": {}, ".a": {}, "a b": {}, "a\x00": {}, "é": {},
+		strings.Repeat("a", 63): {true, true}, strings.Repeat("a", 64): {false, true}, strings.Repeat("a", 256): {},
+	} {
+		if got := [2]bool{folderName(s), codeName(s)}; got != want {
+			t.Errorf("%q: %v, want %v", s, got, want)
+		}
+	}
+}

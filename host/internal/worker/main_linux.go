@@ -369,7 +369,8 @@ func floor(engineName string, r Role) int64 {
 func (w *inside) setLimits(m *msgBind) error {
 	l := m.Limits
 	base := floor(m.Engine, m.Role)
-	debug.SetMemoryLimit(base*3/4 + l.Memory)
+	// Both engines hold a guest's memory outside of the Go heap.
+	debug.SetMemoryLimit(base * 3 / 4)
 	fsize := uint64(maxOutput)
 	if m.Role == RoleRun {
 		// A file of a write root may be longer than the quota that wasiabi counts; this stands behind it.
@@ -612,7 +613,7 @@ func (w *inside) load(ctx context.Context, m *msgRun, module, code int, root *os
 
 func (w *inside) run(m *msgRun, fds []int) {
 	module, code := pick(fds, m.Module), pick(fds, m.Code)
-	if module < 0 || code < 0 || !subName.MatchString(m.Folder) || (m.CodeName != "" && !codeName.MatchString(m.CodeName)) {
+	if module < 0 || code < 0 || !folderName(m.Folder) || (m.CodeName != "" && !codeName(m.CodeName)) {
 		die(exitProtocol, "run: bad job")
 	}
 	std := func(i int, name string) *os.File {
@@ -708,8 +709,6 @@ func (w *inside) run(m *msgRun, fds []int) {
 		}
 		removed = removed[n:]
 	}
-	// A guest's memory is garbage now: it goes back before the next one is counted against RLIMIT_DATA.
-	runtime.GC()
 	w.answer(frameResult, &result)
 }
 
