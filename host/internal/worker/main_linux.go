@@ -313,9 +313,7 @@ func (w *inside) answer(t frameType, m message) {
 	}
 }
 
-func (w *inside) refuse(format string, args ...any) {
-	w.answer(frameRefused, &msgRefused{Detail: clip(fmt.Sprintf(format, args...), 1024)})
-}
+func (w *inside) refuse(format string, args ...any) { w.answer(refusal(format, args...)) }
 
 // serve is the state machine: one bind, then one compilation or any number of runs.
 func (w *inside) serve() {
@@ -611,7 +609,14 @@ func (w *inside) load(ctx context.Context, m *msgRun, module, code int, root *os
 	return mod, nil
 }
 
-func (w *inside) run(m *msgRun, fds []int) {
+// run answers a job when everything of it is closed and the timer is off.
+func (w *inside) run(m *msgRun, fds []int) { w.answer(w.job(m, fds)) }
+
+func refusal(format string, args ...any) (frameType, message) {
+	return frameRefused, &msgRefused{Detail: clip(fmt.Sprintf(format, args...), 1024)}
+}
+
+func (w *inside) job(m *msgRun, fds []int) (frameType, message) {
 	module, code := pick(fds, m.Module), pick(fds, m.Code)
 	if module < 0 || code < 0 || !folderName(m.Folder) || (m.CodeName != "" && !codeName(m.CodeName)) {
 		die(exitProtocol, "run: bad job")
@@ -647,13 +652,11 @@ func (w *inside) run(m *msgRun, fds []int) {
 
 	root, err := w.root()
 	if err != nil {
-		w.refuse("scratch: %v", err)
-		return
+		return refusal("scratch: %v", err)
 	}
 	defer root.Close()
 	if err := root.Mkdir(m.Folder, 0o700); err != nil {
-		w.refuse("scratch: %v", err)
-		return
+		return refusal("scratch: %v", err)
 	}
 	base := filepath.Join(pathOf(w.scratch), m.Folder)
 	for i, b := range w.mounts {
@@ -661,8 +664,7 @@ func (w *inside) run(m *msgRun, fds []int) {
 		switch {
 		case b.Sub != "":
 			if err := root.Mkdir(m.Folder+"/"+b.Sub, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-				w.refuse("mount %q: %v", mount.Guest, err)
-				return
+				return refusal("mount %q: %v", mount.Guest, err)
 			}
 			mount.Dir = base + "/" + b.Sub
 		default:
@@ -671,8 +673,7 @@ func (w *inside) run(m *msgRun, fds []int) {
 		if mount.Access == wasiabi.Overlay {
 			upper := fmt.Sprintf("upper-%d", i)
 			if err := root.Mkdir(m.Folder+"/"+upper, 0o700); err != nil {
-				w.refuse("mount %q: %v", mount.Guest, err)
-				return
+				return refusal("mount %q: %v", mount.Guest, err)
 			}
 			mount.Upper = base + "/" + upper
 		}
@@ -680,12 +681,10 @@ func (w *inside) run(m *msgRun, fds []int) {
 	}
 	mod, err := w.load(ctx, m, module, code, root)
 	if errors.Is(err, engine.ErrCode) {
-		w.answer(frameRefused, &msgRefused{Kind: kindCode, Detail: clip(err.Error(), 1024)})
-		return
+		return frameRefused, &msgRefused{Kind: kindCode, Detail: clip(err.Error(), 1024)}
 	}
 	if err != nil {
-		w.refuse("load module: %v", err)
-		return
+		return refusal("load module: %v", err)
 	}
 	report := &reporter{send: func(e []wasiabi.Event) {
 		if err := w.send(frameEvents, &msgEvents{Events: e}); err != nil {
@@ -709,7 +708,7 @@ func (w *inside) run(m *msgRun, fds []int) {
 		}
 		removed = removed[n:]
 	}
-	w.answer(frameResult, &result)
+	return frameResult, &result
 }
 
 // reporter batches events: a refusal goes at once, others within a tenth of a second. It passes a bounded number of each.
