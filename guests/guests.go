@@ -74,6 +74,7 @@ type Runtime struct {
 	Source       *Source  // nil: the runtime has no files
 	Mount        string   // where root/ of the unpacked runtime belongs in the guest; "": nowhere
 	Argv         []string // arguments that come before the script; Argv[0] is the program's name
+	Quiet        []string // folders that no guest has and that the runtime looks into by itself: no denial of the script's
 	Files        []File   // what Unpack writes, sorted by path; empty: nothing to unpack
 
 	archive string

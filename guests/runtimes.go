@@ -39,6 +39,8 @@ var registry = []Runtime{
 		},
 		Mount: "/usr/local",
 		Argv:  []string{"/usr/local/bin/python3", "-B"},
+		// Where the standard library was compiled. A traceback looks there for the lines that it shows.
+		Quiet: []string{"/wlr/build-staging/python"},
 		Files: []File{
 			{"module.wasm", 8282019, "4c10eeaac3e2ad8b15caadc2cd10942b9980d21f8e8a2f76582e4d6ce40951cd"},
 			{"root/lib/python3.11/lib-dynload/.empty", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},

@@ -84,6 +84,7 @@ func (e *Extension) newRun(job Job) (*run, error) {
 		Walls: []string{}, Notes: slices.Clone(e.notes), Started: time.Now(),
 	}
 	r.trail = newTrail(e, id)
+	r.trail.quiet = s.runtime.Quiet
 	return r, nil
 }
 

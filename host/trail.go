@@ -36,6 +36,7 @@ const (
 type trail struct {
 	e       *Extension
 	run     string
+	quiet   []string // folders that the runtime looks into by itself
 	order   []string // capabilities, as they were first refused
 	denied  map[string]*Denial
 	over    int
@@ -81,6 +82,9 @@ func (t *trail) reported(ev wasiabi.Event) {
 	}
 	name := c.String()
 	detail := printable(ev.Detail)
+	if ev.Denied && c.Kind == policy.Read && slices.ContainsFunc(t.quiet, func(dir string) bool { return strings.HasPrefix(c.Path, dir+"/") }) {
+		return // refused all the same, but not of the script's doing
+	}
 	if ev.Denied {
 		t.deny(c, name, ev, detail, count)
 	} else {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,21 @@ func TestTrailDecidesAgainWhatAWorkerClaims(t *testing.T) {
 	}
 	if len(events) != 6 || events[0].Source != "reported" || events[0].Run != "r1" || events[0].Principal != "guest:x@sha256:0" {
 		t.Errorf("events %+v", events)
+	}
+}
+
+func TestTrailIsQuietAboutWhatARuntimeDoesByItself(t *testing.T) {
+	tr := newTrail(fakeExtension(t, readWorkspace, Config{}), "r1")
+	tr.quiet = []string{"/built/here"}
+	for _, capability := range []string{"read /built/here/os.py", "write /built/here/os.py", "read /built/herein", "read /built/here/../x"} {
+		tr.reported(wasiabi.Event{Op: "open", Capability: capability, Denied: true, Errno: "EACCES"})
+	}
+	var got []string
+	for _, d := range tr.denials() {
+		got = append(got, d.Capability)
+	}
+	if want := []string{"write /built/here/os.py", "read /built/herein", "read /built/x"}; !slices.Equal(got, want) {
+		t.Errorf("denials %q, want %q", got, want)
 	}
 }
 
