@@ -62,12 +62,8 @@ func main() {
 	}
 }
 
-// guestRoot is where the guest sees Go's tree: a path of its own, because the real one may lie where the sandbox mounts
-// something else.
-const guestRoot = "/goroot"
-
 // inner runs one test binary in the sandbox. The tests read files of their own package and of the tree above it, and
-// write to temporary folders only.
+// write to temporary folders only. Go's tree is where the linker told the tests that it is: no guest gets GOROOT.
 func inner(args []string) int {
 	root := os.Getenv(envRoot)
 	wd, err := os.Getwd()
@@ -75,14 +71,8 @@ func inner(args []string) int {
 		fmt.Fprintln(os.Stderr, "gostd:", err)
 		return 125
 	}
-	below, err := filepath.Rel(root, wd)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "gostd:", err)
-		return 125
-	}
 	argv := []string{
-		"wasi", "--engine", os.Getenv(envEngine), "--dir", root + ":" + guestRoot + ":ro",
-		"--env", "PWD=" + filepath.Join(guestRoot, below), "--env", "GOROOT=" + guestRoot,
+		"wasi", "--engine", os.Getenv(envEngine), "--dir", root + ":" + root + ":ro", "--env", "PWD=" + wd,
 		"--time", "20m", "--memory", "2GiB", "--disk", "4GiB", "--output", "256MiB",
 	}
 	cmd := exec.Command(os.Getenv(envExthost), append(argv, args...)...)
