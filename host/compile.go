@@ -4,9 +4,9 @@ import (
 	"container/list"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,7 +32,8 @@ const (
 // source is a module to run.
 type source struct {
 	open    func() (*os.File, error)
-	owner   string // digest of the extension, or the runtime's ID
+	sum     [sha256.Size]byte // of the content, known since the copy was made or the runtime was verified
+	owner   string            // digest of the extension, or the runtime's ID
 	comment string
 	trusted bool // a bundled runtime
 }
@@ -182,21 +183,8 @@ func (m *codeMap) close() error {
 // compiled returns the code of src under the limits of b. The caller releases it. An error of the module itself is a
 // [*worker.ModuleError]; a compilation that took too long matches [worker.ErrTime].
 func (h *Host) compiled(ctx context.Context, src source, b *binding) (*code, error) {
-	f, err := src.open()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	k := cache.Key{Code: engine.CodeKey(h.cfg.Engine), Memory: b.limits.Memory, Table: b.table, Owner: src.owner, Comment: src.comment}
-	sum := sha256.New()
-	if n, err := io.Copy(sum, io.LimitReader(f, module.MaxSize+1)); err != nil {
-		return nil, err
-	} else if n > module.MaxSize {
-		return nil, &worker.ModuleError{Kind: module.TooBig.String(), Detail: fmt.Sprintf("over %d MiB", module.MaxSize>>20)}
-	}
-	sum.Sum(k.Module[:0])
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	k := cache.Key{
+		Module: src.sum, Code: engine.CodeKey(h.cfg.Engine), Memory: b.limits.Memory, Table: b.table, Owner: src.owner, Comment: src.comment,
 	}
 	key := k.Name()
 	c, err := h.code.take(ctx, key)
@@ -209,14 +197,14 @@ func (h *Host) compiled(ctx context.Context, src source, b *binding) (*code, err
 			h.code.made(key, src.owner, nil)
 		}
 	}()
-	if a, err = h.fetch(ctx, k, src, f, b); err != nil {
+	if a, err = h.fetch(ctx, k, src, b); err != nil {
 		return nil, err
 	}
 	return h.code.made(key, src.owner, a), nil
 }
 
 // fetch takes the code from the cache or makes it.
-func (h *Host) fetch(ctx context.Context, k cache.Key, src source, f *os.File, b *binding) (*cache.Artefact, error) {
+func (h *Host) fetch(ctx context.Context, k cache.Key, src source, b *binding) (*cache.Artefact, error) {
 	a, err := h.modules.Get(k)
 	if err == nil {
 		return a, nil
@@ -231,7 +219,7 @@ func (h *Host) fetch(ctx context.Context, k cache.Key, src source, f *os.File, b
 		return a, nil
 	}
 	defer h.progress("compiling " + src.comment)()
-	a, err = h.compile(ctx, src, f, b)
+	a, err = h.compile(ctx, src, b)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +230,17 @@ func (h *Host) fetch(ctx context.Context, k cache.Key, src source, f *os.File, b
 }
 
 // compile compiles a module in a worker that has no roots and never runs a guest.
-func (h *Host) compile(ctx context.Context, src source, f *os.File, b *binding) (*cache.Artefact, error) {
+func (h *Host) compile(ctx context.Context, src source, b *binding) (*cache.Artefact, error) {
+	f, err := src.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil {
+		return nil, err
+	} else if fi.Size() > module.MaxSize {
+		return nil, &worker.ModuleError{Kind: module.TooBig.String(), Detail: fmt.Sprintf("over %d MiB", module.MaxSize>>20)}
+	}
 	if err := h.pool.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -287,8 +285,10 @@ func wallError(err error) error {
 // module is the module that runs s, and the runtime's folder if it has one.
 func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpacked, error) {
 	if len(s.runtime.Files) == 0 {
-		p := filepath.Join(e.snap.Dir, filepath.FromSlash(s.Path))
-		return source{open: func() (*os.File, error) { return os.Open(p) }, owner: e.snap.Digest, comment: e.name + " " + s.Path}, guests.Unpacked{}, nil
+		p := filepath.Join(e.snap.Dir, filepath.FromSlash(s.entry.Path))
+		return source{
+			open: func() (*os.File, error) { return os.Open(p) }, sum: s.entry.Sum, owner: e.snap.Digest, comment: e.name + " " + s.entry.Path,
+		}, guests.Unpacked{}, nil
 	}
 	u, err := e.h.unpack(ctx, s.runtime)
 	if err != nil {
@@ -296,9 +296,20 @@ func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpack
 	}
 	src := source{
 		open:    func() (*os.File, error) { return os.Open(u.Module) },
+		sum:     moduleSum(s.runtime),
 		owner:   s.runtime.ID(),
 		comment: s.runtime.Name + " " + s.runtime.Version,
 		trusted: true,
 	}
 	return src, u, nil
+}
+
+// moduleSum is the digest of a runtime's interpreter, as this binary pins it. Unpack has checked the file against it.
+func moduleSum(r guests.Runtime) (sum [sha256.Size]byte) {
+	for _, f := range r.Files {
+		if f.Path == "module.wasm" {
+			_, _ = hex.Decode(sum[:], []byte(f.SHA256)) // the registry is tested to hold digests
+		}
+	}
+	return sum
 }

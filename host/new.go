@@ -129,7 +129,7 @@ func (h *Host) openCache() error {
 	}
 	h.snapshots = snapshot.NewStore(sub["snapshots"], snapshotBytes)
 	h.python.dir = sub["runtimes"]
-	h.modules, err = cache.Open(sub["modules"], cache.Options{Verify: !h.cfg.OneRun})
+	h.modules, err = cache.Open(sub["modules"], cache.Options{Verify: !h.cfg.OneRun, InPlace: h.cfg.OneRun})
 	return err
 }
 

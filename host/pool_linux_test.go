@@ -110,7 +110,7 @@ func TestAWorkerServesOneBinding(t *testing.T) {
 			}
 			// Other limits of the engine are another binding. A shorter time is not: the host keeps that.
 			wantExit(t, e, Job{Time: time.Second}, 3)
-			wantExit(t, e, Job{Memory: 8 << 20}, 3)
+			wantExit(t, e, Job{Memory: 128 << 20}, 3)
 			h.pool.mu.Lock()
 			n := len(h.pool.idle)
 			h.pool.mu.Unlock()

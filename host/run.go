@@ -153,7 +153,7 @@ func (r *run) attempt(ctx context.Context, src source, b *binding, n int) (bool,
 		return false, err
 	}
 	defer h.code.release(c)
-	w, err := h.worker(ctx, e, b)
+	w, err := h.worker(ctx, e, b, c)
 	if err != nil {
 		return false, err
 	}
@@ -194,14 +194,18 @@ func (r *run) attempt(ctx context.Context, src source, b *binding, n int) (bool,
 }
 
 // worker returns a worker that is bound to b, an idle one or a new one, with its slot.
-func (h *Host) worker(ctx context.Context, e *Extension, b *binding) (*bound, error) {
-	if w := h.pool.take(e, b.key); w != nil {
+func (h *Host) worker(ctx context.Context, e *Extension, b *binding, c *code) (*bound, error) {
+	key := b.key
+	if c.InPlace {
+		key += " " + c.key // a worker reaches only those files of the cache that it was bound with
+	}
+	if w := h.pool.take(e, key); w != nil {
 		return w, nil
 	}
 	if err := h.pool.acquire(ctx); err != nil {
 		return nil, err
 	}
-	w, err := h.bind(ctx, e, b)
+	w, err := h.bind(ctx, e, b, c, key)
 	if err != nil {
 		h.pool.release()
 		return nil, err
@@ -209,7 +213,7 @@ func (h *Host) worker(ctx context.Context, e *Extension, b *binding) (*bound, er
 	return w, nil
 }
 
-func (h *Host) bind(ctx context.Context, e *Extension, b *binding) (_ *bound, err error) {
+func (h *Host) bind(ctx context.Context, e *Extension, b *binding, c *code, key string) (_ *bound, err error) {
 	dir, err := scratch.Make("")
 	if err != nil {
 		return nil, err
@@ -224,15 +228,19 @@ func (h *Host) bind(ctx context.Context, e *Extension, b *binding) (_ *bound, er
 		return nil, err
 	}
 	limits := b.workerLimits()
+	var read []*os.File
+	if c.InPlace {
+		read = []*os.File{c.Prepared, c.Code}
+	}
 	proved, err := w.Bind(ctx, worker.Bind{
-		Role: worker.RoleRun, Engine: h.cfg.Engine, Mounts: b.mounts, Scratch: dir.File, Limits: limits,
+		Role: worker.RoleRun, Engine: h.cfg.Engine, Mounts: b.mounts, Scratch: dir.File, Limits: limits, Read: read,
 		Protected: b.names, Require: b.walls, WeakWalls: h.cfg.WeakWalls,
 	})
 	if err != nil {
 		w.Kill()
 		return nil, wallError(err)
 	}
-	return &bound{w: w, key: b.key, ext: e, scratch: dir, walls: proved.Walls, missing: proved.Missing, cpu: limits.CPU}, nil
+	return &bound{w: w, key: key, ext: e, scratch: dir, walls: proved.Walls, missing: proved.Missing, cpu: limits.CPU}, nil
 }
 
 // exec runs the guest and copies its streams.

@@ -66,11 +66,12 @@ func (k Key) Name() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Artefact is a compiled module in sealed memory. Its owner closes it.
+// Artefact is a compiled module in sealed memory, or in the cache's own files. Its owner closes it.
 type Artefact struct {
 	Prepared *os.File
 	Code     *os.File
 	CodeName string
+	InPlace  bool // both are files of the cache, open for reading
 }
 
 // Close closes both files.
@@ -80,6 +81,9 @@ func (a *Artefact) Close() error { return errors.Join(a.Prepared.Close(), a.Code
 type Options struct {
 	// Verify hashes every file whatever its metadata say. It is meant for a process that lives long and pays once.
 	Verify bool
+	// InPlace hands out the cache's own files, without a copy in memory, if their metadata fit. It is meant for a process
+	// that maps them at once and ends soon: what is written to them while they are mapped shows. Verify overrides it.
+	InPlace bool
 	// MaxBytes bounds the sum of all entries; those that were not used for longest are removed. 0: 2 GiB.
 	MaxBytes int64
 }
@@ -192,6 +196,9 @@ func (s *Store) Get(k Key) (*Artefact, error) {
 	if err != nil {
 		return nil, s.drop(name, err)
 	}
+	if a := s.inPlace(name, &ix); a != nil {
+		return a, nil
+	}
 	a := &Artefact{CodeName: ix.CodeName}
 	stale := false
 	if a.Prepared, err = s.load(name, moduleFile, &ix, &stale); err != nil {
@@ -204,9 +211,40 @@ func (s *Store) Get(k Key) (*Artefact, error) {
 	if stale {
 		_ = s.writeIndex(name, ix) // only saves the next hashing
 	}
-	now := time.Now()
-	_ = s.root.Chtimes(name, now, now) // for evict
+	s.touch(name)
 	return a, nil
+}
+
+// touch is for evict.
+func (s *Store) touch(name string) {
+	now := time.Now()
+	_ = s.root.Chtimes(name, now, now)
+}
+
+// inPlace returns the files of an entry as they are, or nil if they have to be copied.
+func (s *Store) inPlace(name string, ix *index) *Artefact {
+	if !s.opt.InPlace || s.opt.Verify {
+		return nil
+	}
+	var files [2]*os.File
+	for i, part := range []string{moduleFile, codeFile} {
+		f, err := s.openFile(name+"/"+part, 0o400)
+		if err == nil {
+			files[i] = f
+			var m meta
+			if m, err = metaOf(f); err == nil && m == ix.Files[part].Meta {
+				continue
+			}
+		}
+		for _, f := range files {
+			if f != nil {
+				f.Close()
+			}
+		}
+		return nil
+	}
+	s.touch(name)
+	return &Artefact{Prepared: files[0], Code: files[1], CodeName: ix.CodeName, InPlace: true}
 }
 
 // Remove removes the entry of that name ([Key.Name]), if there is one.

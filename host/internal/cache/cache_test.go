@@ -40,7 +40,7 @@ func artefact(t testing.TB, prepared, code string) *Artefact {
 	must(t, err)
 	c, err := Sealed("code", strings.NewReader(code), int64(len(code)))
 	must(t, err)
-	a := &Artefact{p, c, "name"}
+	a := &Artefact{Prepared: p, Code: c, CodeName: "name"}
 	t.Cleanup(func() { a.Close() })
 	return a
 }
@@ -60,11 +60,14 @@ func TestWhatWasPutIsGot(t *testing.T) {
 		t.Fatalf("an empty cache: %v", err)
 	}
 	must(t, open(t, dir, Options{}).Put(key, artefact(t, "prepared", "native")))
-	for _, verify := range []bool{false, true} {
-		a, err := open(t, dir, Options{Verify: verify}).Get(key)
+	for _, opt := range []Options{{}, {Verify: true}, {InPlace: true}} {
+		a, err := open(t, dir, opt).Get(key)
 		must(t, err)
+		if a.InPlace != opt.InPlace {
+			t.Errorf("%+v: in place %v", opt, a.InPlace)
+		}
 		if content(t, a.Prepared) != "prepared" || content(t, a.Code) != "native" || a.CodeName != "name" {
-			t.Errorf("verify %v: got %q %q %q", verify, content(t, a.Prepared), content(t, a.Code), a.CodeName)
+			t.Errorf("%+v: got %q %q %q", opt, content(t, a.Prepared), content(t, a.Code), a.CodeName)
 		}
 		must(t, a.Close())
 	}
@@ -166,14 +169,14 @@ func TestTamperedEntriesAreNeverUsed(t *testing.T) {
 			must(t, os.Chmod(filepath.Join(dir, keyFile), 0o644))
 		}},
 	} {
-		for _, verify := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, verify %v", tt.name, verify), func(t *testing.T) {
+		for mode, opt := range map[string]Options{"metadata": {}, "verify": {Verify: true}, "in place": {InPlace: true}} {
+			t.Run(tt.name+", "+mode, func(t *testing.T) {
 				dir := t.TempDir()
 				s := open(t, dir, Options{})
 				must(t, s.Put(key, artefact(t, "prepared", "native")))
 				must(t, s.Put(other, artefact(t, "prepared", "native of another")))
 				tt.tamper(t, dir, filepath.Join(dir, key.Name(), codeFile))
-				s = open(t, dir, Options{Verify: verify})
+				s = open(t, dir, opt)
 				if a, err := s.Get(key); !errors.Is(err, ErrMiss) {
 					t.Fatalf("Get: %v, %v; want ErrMiss", a, err)
 				}
@@ -296,9 +299,9 @@ func TestConcurrentPutAndGet(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) {
 	for _, size := range []int{1 << 20, 36 << 20} {
-		for _, verify := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%dMiB/verify=%v", size>>20, verify), func(b *testing.B) {
-				s := open(b, b.TempDir(), Options{Verify: verify})
+		for mode, opt := range map[string]Options{"metadata": {}, "verify": {Verify: true}, "in place": {InPlace: true}} {
+			b.Run(fmt.Sprintf("%dMiB/%s", size>>20, mode), func(b *testing.B) {
+				s := open(b, b.TempDir(), opt)
 				must(b, s.Put(key, artefact(b, "prepared", strings.Repeat("x", size))))
 				for b.Loop() {
 					a, err := s.Get(key)
