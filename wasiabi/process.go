@@ -102,7 +102,7 @@ func (p *Process) openAll(cfg Config) (err error) {
 	for _, m := range cfg.Mounts {
 		rm := rootfs.Mount{
 			Guest: m.Guest, Dir: m.Dir, File: m.File, Access: rootfs.Access(m.Access), Upper: m.Upper, Hide: m.Hide,
-			Protected: m.Protected, Scratch: m.Scratch, Immutable: m.Immutable, Cross: m.Cross,
+			Protected: m.Protected, Above: m.Above, Scratch: m.Scratch, Immutable: m.Immutable, Cross: m.Cross,
 		}
 		for _, n := range m.Narrow {
 			rm.Narrow = append(rm.Narrow, rootfs.Narrow{Guest: n.Guest, Access: rootfs.Access(n.Access)})

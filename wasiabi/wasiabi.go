@@ -42,6 +42,7 @@ type Mount struct {
 	Upper     string   // Overlay: host path of the folder that takes the writes; no other process may use it
 	Hide      []string // globs (policy grammar, below the mount): not there for the guest
 	Protected []string // protected names (globs below the mount) that may be written after all
+	Above     []string // last names of the host path of Dir: a protected name "A/B" also counts when A is among them
 	Narrow    []Narrow // weaker access below the mount; the longest matching prefix counts
 	Scratch   bool     // host-owned scratch: protected names do not apply, disk is counted
 	Immutable bool     // a host-owned snapshot that nobody writes: cheap resolution is allowed

@@ -414,7 +414,11 @@ func (d *Dir) Rename(old string, to *Dir, p string) Errno {
 		}
 		return e
 	}
-	if e := fs.stillAllowed(t.parent, t.name, "rename"); e != Success {
+	e = fs.stillAllowed(t.parent, t.name, "rename")
+	if e == Success {
+		e = fs.stillMovable(&s, &t)
+	}
+	if e != Success {
 		_ = t.parent.top.rename(t.name, s.parent.top, s.name)
 		return e
 	}
@@ -426,6 +430,32 @@ func (d *Dir) Rename(old string, to *Dir, p string) Errno {
 	fs.did("rename", "write", s.guest())
 	fs.did("rename", "write", t.guest())
 	return Success
+}
+
+// stillMovable judges again what was just renamed: another guest may have put something else in the place of the
+// source, or a link into it, after it was judged.
+func (fs *FS) stillMovable(s, t *target) Errno {
+	m := t.parent.m
+	if m.Scratch || m.Access == Overlay { // nobody else writes there
+		return Success
+	}
+	i, e := t.parent.top.lstat(t.name)
+	if e != Success {
+		return e
+	}
+	if i.id != s.e.info.id {
+		return fs.deny("rename", "write", s.guest(), EPERM, "the file was replaced meanwhile")
+	}
+	if i.kind != KindDir {
+		return Success
+	}
+	h, e := t.parent.top.openDir(t.name)
+	if e != Success {
+		return e
+	}
+	defer h.close()
+	keys, left := t.parent.keysOf(t.name), maxSubtree
+	return fs.moveCheck(m, h, t.parent.relOf(t.name), keys, keys, len(keys), &left)
 }
 
 // mayRenameFolder judges a folder with all that is in it.

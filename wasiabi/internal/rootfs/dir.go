@@ -361,6 +361,9 @@ func (fs *FS) stillAllowed(p *node, name, op string) Errno {
 	if now, ok := p.top.where(); ok && !fs.allowedAt(p.m, now, name) {
 		return fs.deny(op, "write", p.join(name), EPERM, "the folder was moved to a protected place")
 	}
+	if p.movedSince() { // a link was judged for another depth
+		return fs.deny(op, "write", p.join(name), EPERM, "the folder was moved meanwhile")
+	}
 	if fs.becomesBare(p, name) {
 		return fs.deny(op, "write", p.join(name), EPERM, "the folder would become a bare repository")
 	}

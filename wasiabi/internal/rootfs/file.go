@@ -190,6 +190,9 @@ func (f *File) SetTimes(atim, mtim *int64) Errno {
 	if !f.m.accessWrites() {
 		return f.fs.deny("set-times", "write", f.guest, EROFS, "read-only")
 	}
+	if f.m.Access == Overlay && !f.top {
+		return f.fs.deny("set-times", "write", f.guest, EROFS, "the file below an overlay")
+	}
 	i, e := f.h.stat()
 	if e != Success {
 		return e

@@ -48,6 +48,7 @@ type Mount struct {
 	Upper     string
 	Hide      []string
 	Protected []string
+	Above     []string
 	Narrow    []Narrow
 	Scratch   bool
 	Immutable bool
@@ -115,6 +116,7 @@ type mount struct {
 	index     uint64
 	hide      []glob
 	exempt    []glob
+	above     []string // folded
 	narrow    []narrowRule
 	low       dirHandle // read-only layer
 	top       dirHandle // layer that takes the writes
@@ -210,7 +212,7 @@ func (fs *FS) mount(index uint64, cfg Mount) error {
 	m := &mount{
 		Mount: cfg, index: index,
 		hide: parseGlobs(cfg.Hide), exempt: parseGlobs(cfg.Protected),
-		white: map[string]bool{}, ids: map[fileID]bool{}, cache: map[string]*node{},
+		above: foldAll(cfg.Above), white: map[string]bool{}, ids: map[fileID]bool{}, cache: map[string]*node{},
 	}
 	fs.mounts = append(fs.mounts, m) // from here on Close closes what is open
 	v.mount = m

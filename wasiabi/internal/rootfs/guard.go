@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,12 +12,17 @@ func (fs *FS) exempt(m *mount, keys []string) bool { return !fs.guarded(m, keys)
 // guarded tells whether keys, components below a mount, name a protected file or something below one.
 func (fs *FS) guarded(m *mount, keys []string) bool {
 	s := fs.protected
-	for i, k := range keys {
-		if s.short(k) && !m.exempts(keys, i+1) {
+	full, above := keys, len(m.above)
+	if above > 0 {
+		full = append(m.above[:above:above], keys...)
+	}
+	for i, k := range full {
+		if i >= above && s.short(k) && !m.exempts(keys, i+1-above) {
 			return true
 		}
 		for _, g := range s.globs {
-			if end := i + len(g); end <= len(keys) && g.match(keys[i:end]) && !m.exempts(keys, end) {
+			end := i + len(g)
+			if end > above && end <= len(full) && g.match(full[i:end]) && !m.exempts(keys, end-above) {
 				return true
 			}
 		}
@@ -83,14 +89,9 @@ func (fs *FS) allowedAt(m *mount, place, name string) bool {
 	if m.topPath == "" {
 		return true
 	}
-	rel, ok := below(m.topPath, place)
+	rel, ok := m.relAt(place)
 	if !ok {
-		// Outside the mount by now, or the mount itself was moved.
-		root, known := m.top.where()
-		if rel, ok = below(root, place); !known || !ok {
-			return false
-		}
-		m.topPath = root
+		return false
 	}
 	keys := foldAll(components(path.Join(rel, name)))
 	if fs.guarded(m, keys) || matchAny(m.hide, keys) {
@@ -100,7 +101,56 @@ func (fs *FS) allowedAt(m *mount, place, name string) bool {
 	return a == ReadWrite || a == Overlay
 }
 
-var bareNames = [...]string{"HEAD", "objects", "refs"}
+// relAt gives a host place below the mount's upper layer, relative to it; false is outside.
+func (m *mount) relAt(place string) (string, bool) {
+	if rel, ok := below(m.topPath, place); ok {
+		return rel, true
+	}
+	// Outside the mount by now, or the mount itself was moved.
+	root, known := m.top.where()
+	rel, ok := below(root, place)
+	if !known || !ok {
+		return "", false
+	}
+	m.topPath = root
+	return rel, true
+}
+
+// place gives where a folder is now, relative to its mount; false where that is not known.
+func (n *node) place() (rel string, ok bool) {
+	if n.m == nil || n.rel == "" || !n.top.ok() || n.m.topPath == "" {
+		return "", false
+	}
+	now, ok := n.top.where()
+	if !ok {
+		return "", false
+	}
+	return n.m.relAt(now)
+}
+
+// rebase takes note that a folder which the guest holds was renamed since: what may be done in it depends on where it
+// is, not on where it was opened. Outside its mount it keeps its name, and mayWrite refuses.
+func (fs *FS) rebase(n *node) {
+	if n.v != nil || n.m == nil || n.m.Access == ReadOnly {
+		return
+	}
+	rel, ok := n.place()
+	if !ok || rel == n.rel || rel == "" {
+		return
+	}
+	n.rel, n.keys, n.guest = rel, foldAll(components(rel)), path.Join(n.m.Guest, rel)
+	n.access, _ = n.m.accessAt(n.keys)
+}
+
+// movedSince tells whether a folder is no longer where it was judged.
+func (n *node) movedSince() bool {
+	rel, ok := n.place()
+	return ok && !slices.Equal(foldAll(components(rel)), n.keys)
+}
+
+// bareSets are the entries by which git takes a folder for a repository; objects and refs may be in the folder that
+// commondir names.
+var bareSets = [...][]string{{"HEAD", "objects", "refs"}, {"HEAD", "commondir"}}
 
 func (n *node) has(name string) bool {
 	e, err := n.find(name)
@@ -109,31 +159,33 @@ func (n *node) has(name string) bool {
 
 // bare tells whether git would take the folder for a repository.
 func (fs *FS) bare(n *node) bool {
-	for _, name := range bareNames {
-		if !n.has(name) {
-			return false
-		}
+	if !n.has("HEAD") {
+		return false
 	}
-	return true
+	return fs.completes(n, "HEAD")
 }
 
 func (fs *FS) becomesBare(n *node, name string) bool {
-	key := fold(name)
-	at := -1
-	for i, b := range bareNames {
-		if strings.EqualFold(b, key) {
-			at = i
+	return fs.completes(n, withoutStream(fold(name)))
+}
+
+// completes tells whether the folder is a repository once it has the name as well.
+func (fs *FS) completes(n *node, name string) bool {
+	for _, set := range bareSets {
+		named, all := false, true
+		for _, b := range set {
+			if strings.EqualFold(b, name) {
+				named = true
+			}
+		}
+		for _, b := range set {
+			all = all && named && (strings.EqualFold(b, name) || n.has(b))
+		}
+		if all {
+			return true
 		}
 	}
-	if at < 0 {
-		return false
-	}
-	for i, b := range bareNames {
-		if i != at && !n.has(b) {
-			return false
-		}
-	}
-	return true
+	return false
 }
 
 const maxSubtree = 20000 // entries of a folder that is renamed
@@ -166,7 +218,7 @@ func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string
 		return e
 	}
 	*left -= len(names)
-	bare := 0
+	have := map[string]bool{}
 	for _, l := range names {
 		k := fold(l.name)
 		ks := append(keys[:len(keys):len(keys)], k)
@@ -175,11 +227,7 @@ func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string
 			if fs.guarded(m, ks) || fs.guarded(m, tks) {
 				return fs.deny("rename", "write", path.Join(guest, l.name), EPERM, "a protected name")
 			}
-			for _, b := range bareNames {
-				if b == l.name {
-					bare++
-				}
-			}
+			have[strings.ToLower(l.name)] = true
 		}
 		if matchAny(m.hide, ks) || matchAny(m.hide, tks) {
 			return fs.deny("rename", "write", guest, EACCES, "something hidden lies below it")
@@ -219,8 +267,10 @@ func (fs *FS) moveCheck(m *mount, h dirHandle, rel string, keys, toKeys []string
 			}
 		}
 	}
-	if bare == len(bareNames) {
-		return fs.deny("rename", "write", guest, EPERM, "a bare repository")
+	for _, set := range bareSets {
+		if !slices.ContainsFunc(set, func(b string) bool { return !have[strings.ToLower(b)] }) {
+			return fs.deny("rename", "write", guest, EPERM, "a bare repository")
+		}
 	}
 	return Success
 }

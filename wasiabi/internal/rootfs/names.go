@@ -18,14 +18,11 @@ const (
 )
 
 // fold is the key by which names are compared when a rule depends on it: what any file system of any system might
-// take for the same name has the same key. It drops what can be ignored (format characters, an alternate data
-// stream, trailing dots and blanks), and folds compatibility forms and case.
+// take for the same name has the same key. It drops what can be ignored (format characters, trailing dots and blanks),
+// and folds compatibility forms and case. What follows a colon stays: see withoutStream.
 func fold(name string) string {
 	if plain(name) {
 		return name
-	}
-	if i := strings.IndexByte(name, ':'); i > 0 {
-		name = name[:i]
 	}
 	name = norm.NFKC.String(name)
 	name = cases.Fold().String(name)
@@ -37,10 +34,16 @@ func fold(name string) string {
 		}
 		return r
 	}, name)
-	if i := strings.IndexByte(name, ':'); i > 0 { // a compatibility form of the colon
-		name = name[:i]
-	}
 	return strings.TrimRight(name, ". \t\u00a0")
+}
+
+// withoutStream is the file of which key names an alternate data stream, on file systems that have them, else key. On
+// the others a colon is a character like any other, so a rule has to hold for both: "x:y.pth" is read for its ending.
+func withoutStream(key string) string {
+	if i := strings.IndexByte(key, ':'); i > 0 {
+		return strings.TrimRight(key[:i], ". \t\u00a0")
+	}
+	return key
 }
 
 // plain tells whether name is its own key: the common case costs no allocation.
@@ -122,12 +125,20 @@ func (g glob) match(keys []string) bool {
 			}
 			return false
 		}
-		if len(keys) == 0 || !matchSegment(g[0], keys[0]) {
+		if len(keys) == 0 || !matchKey(g[0], keys[0]) {
 			return false
 		}
 		g, keys = g[1:], keys[1:]
 	}
 	return len(keys) == 0
+}
+
+func matchKey(p, key string) bool {
+	if matchSegment(p, key) {
+		return true
+	}
+	file := withoutStream(key)
+	return file != key && matchSegment(p, file)
 }
 
 // matchSegment is linear in the length of both: it backtracks to the last star only.

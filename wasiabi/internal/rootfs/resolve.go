@@ -170,6 +170,7 @@ func (fs *FS) walk(start *node, p string, w want) (t target, e Errno) {
 	if p[0] == '/' && start.v != fs.root {
 		return target{}, fs.deny(w.op, w.verb, path.Clean(p), ENOTCAPABLE, "an absolute path below a folder's descriptor")
 	}
+	fs.rebase(start)
 	cur := start.retain()
 	defer func() {
 		if e != Success {
@@ -381,7 +382,7 @@ func (m *mount) accessAt(keys []string) (a Access, pass bool) {
 
 func equal(a, b []string) bool {
 	for i := range a {
-		if a[i] != b[i] {
+		if a[i] != b[i] && withoutStream(a[i]) != withoutStream(b[i]) {
 			return false
 		}
 	}

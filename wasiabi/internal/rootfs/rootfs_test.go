@@ -486,6 +486,109 @@ func TestFolderDoesNotBecomeABareRepository(t *testing.T) {
 	tr.want("two of three", tr.root.Unlink("w/d/HEAD"), Success)
 	tr.want("then refs", tr.root.Mkdir("w/d/refs"), Success)
 	tr.want("then HEAD", tr.write("w/d/HEAD", ""), EPERM)
+
+	// git looks for objects and refs where commondir says.
+	base = files(t, map[string]string{"a/HEAD": "", "b/commondir": "", "link/HEAD": "", "link/commondir": ""})
+	tr = newTree(t, rw(base))
+	tr.want("commondir beside HEAD", tr.write("w/a/commondir", "../store"), EPERM)
+	tr.want("HEAD beside commondir", tr.write("w/b/HEAD", ""), EPERM)
+	tr.want("write beside both", tr.write("w/link/config", ""), EPERM)
+	tr.want("rename of both", tr.root.Rename("w/link", tr.root, "w/other"), EPERM)
+	tr.want("commondir alone", tr.write("w/commondir", ""), Success)
+}
+
+func TestProtectedNameOfTwoPartsCountsTheFolderAboveTheMount(t *testing.T) {
+	base := files(t, map[string]string{"x/": ""})
+	cfg := rw(base)
+	cfg.Mounts[0].Above = []string{"project", ".GitHub"}
+	tr := newTree(t, cfg)
+	tr.want("mkdir", tr.root.Mkdir("w/workflows"), EPERM)
+	tr.want("rename to it", tr.root.Rename("w/x", tr.root, "w/Workflows"), EPERM)
+	tr.want("below it", tr.root.Mkdir("w/x/workflows"), Success)
+	cfg.Mounts[0].Protected = []string{"workflows"}
+	tr = newTree(t, cfg)
+	tr.want("exempt", tr.root.Mkdir("w/workflows"), Success)
+	tr.want("what lies above is not judged here", tr.write("w/file", ""), Success)
+}
+
+func TestFolderThatTheGuestHoldsIsJudgedWhereItIsNow(t *testing.T) {
+	base := files(t, map[string]string{"in/a/b/": "", "in/c/d/e/l": "-> ../../../x"})
+	tr := newTree(t, rw(filepath.Join(base, "in")))
+	if tr.fs.mounts[0].topPath == "" {
+		t.Skip("this system does not tell where an open folder is")
+	}
+	got, e := tr.root.Open("w/a/b", OpenOptions{Directory: true})
+	if e != Success {
+		t.Fatal(e)
+	}
+	defer got.Dir.Close()
+	tr.want("the link where it was opened", got.Dir.Symlink("../../x", "before"), Success)
+	tr.want("with the link it stays deep", tr.root.Rename("w/a/b", tr.root, "w/up"), ENOTCAPABLE)
+	tr.want("unlink", got.Dir.Unlink("before"), Success)
+	tr.want("rename", tr.root.Rename("w/a/b", tr.root, "w/up"), Success)
+	tr.want("the link one folder higher", got.Dir.Symlink("../../x", "after"), ENOTCAPABLE)
+	tr.want("a folder with a link moved into it", tr.root.Rename("w/c/d/e", got.Dir, "e"), ENOTCAPABLE)
+	tr.want("a file", func() Errno {
+		o, e := got.Dir.Open("f", OpenOptions{Write: true, Create: true})
+		if e == Success {
+			o.File.Close()
+		}
+		return e
+	}(), Success)
+	if got := host(t, filepath.Join(base, "in/up/f")); got != "" {
+		t.Errorf("the file holds %q", got)
+	}
+	if !slices.ContainsFunc(tr.events, func(e Event) bool { return e.Capability == "write /w/up/f" }) {
+		t.Errorf("no event names the place where the file was made: %v", tr.events)
+	}
+}
+
+func TestRacingGuestsMakeNoLinkThatLeavesTheirMount(t *testing.T) {
+	base := files(t, map[string]string{"in/a/b/": ""})
+	one, two := newTree(t, rw(filepath.Join(base, "in"))), newTree(t, rw(filepath.Join(base, "in")))
+	if one.fs.mounts[0].topPath == "" {
+		t.Skip("this system does not tell where an open folder is")
+	}
+	stop, moved := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				moved <- n
+				return
+			default:
+			}
+			if two.root.Rename("w/a/b", two.root, "w/b") == Success {
+				n++
+			}
+			two.root.Rename("w/b", two.root, "w/a/b")
+		}
+	}()
+	left := 0
+	for range 3000 {
+		got, e := one.root.Open("w/a/b", OpenOptions{Directory: true})
+		if e != Success {
+			continue
+		}
+		if got.Dir.Symlink("../../x", "l") == Success {
+			for range 20 { // it may be seen in either place only while it stays below the mount
+				if to, err := os.Readlink(filepath.Join(base, "in/b/l")); err == nil && to != "" {
+					time.Sleep(time.Millisecond)
+					if _, err := os.Readlink(filepath.Join(base, "in/b/l")); err == nil {
+						left++
+						break
+					}
+				}
+			}
+			got.Dir.Unlink("l")
+		}
+		got.Dir.Close()
+	}
+	close(stop)
+	if n := <-moved; left > 0 || n == 0 {
+		t.Errorf("%d links led out of the mount, %d renames", left, n)
+	}
 }
 
 func TestHiddenFilesAreNotThere(t *testing.T) {
@@ -599,6 +702,29 @@ func TestOverlayKeepsTheLowerFolderAsItIs(t *testing.T) {
 		t.Errorf("the lower folder changed: %q", got)
 	}
 	tr.want("a protected name", tr.root.Mkdir("w/.git"), EPERM)
+}
+
+func TestTimesOfAFileBelowAnOverlayStay(t *testing.T) {
+	low := files(t, map[string]string{"f": "low"})
+	tr := newTree(t, Config{Mounts: []Mount{{Guest: "/w", Dir: low, Upper: t.TempDir(), Access: Overlay}}})
+	before, err := os.Stat(filepath.Join(low, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, e := tr.root.Open("w/f", OpenOptions{Read: true})
+	if e != Success {
+		t.Fatal(e)
+	}
+	defer got.File.Close()
+	then := int64(1e9)
+	tr.want("by descriptor", got.File.SetTimes(&then, &then), EROFS)
+	tr.want("by path", tr.root.SetTimesAt("w/f", true, &then, &then), Success)
+	if s, e := tr.root.StatAt("w/f", true); e != Success || s.Mtim != then {
+		t.Errorf("the guest sees %d, %v", s.Mtim, e)
+	}
+	if after, err := os.Stat(filepath.Join(low, "f")); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the time of the lower file is %v, %v", after.ModTime(), err)
+	}
 }
 
 func TestOverlayCopiesUpAFileWithOtherNames(t *testing.T) {
@@ -778,7 +904,7 @@ func TestListingStaysAsItWasRead(t *testing.T) {
 }
 
 func TestNamesFoldToOneKey(t *testing.T) {
-	for _, name := range []string{".git", ".GIT", ".Git.", ".git ", ".git. .", ".gi\u200dt", ".g\u0131t", "．ｇｉｔ", ".git:x", ".git\u00ad", ".gIt\u180e"} {
+	for _, name := range []string{".git", ".GIT", ".Git.", ".git ", ".git. .", ".gi\u200dt", ".g\u0131t", "．ｇｉｔ", ".git\u00ad", ".gIt\u180e"} {
 		want := ".git"
 		if name == ".g\u0131t" { // a dotless i is another letter everywhere
 			want = ".gıt"
@@ -786,6 +912,9 @@ func TestNamesFoldToOneKey(t *testing.T) {
 		if got := fold(name); got != want {
 			t.Errorf("fold(%+q) = %+q, want %+q", name, got, want)
 		}
+	}
+	if got := withoutStream(fold(".GIT .:x")); got != ".git" {
+		t.Errorf("the file of the stream .GIT .:x is %q", got)
 	}
 	if fold("Straße") != fold("STRASSE") || fold("e\u0301") != fold("\u00e9") || fold("\u212aey") != "key" {
 		t.Error("letters that fold together do not")
@@ -800,6 +929,7 @@ func TestGlobsMatchWholeSegments(t *testing.T) {
 		{"**/.env*", ".env", true}, {"**/.env*", "a/b/.env.local", true}, {"**/.env*", "env", false}, {".git/config", ".git/config", true},
 		{".git/config", "a/.git/config", false}, {"a/**", "a/b/c", true}, {"a/**/z", "a/z", true}, {"a/*/z", "a/b/c/z", false}, {"*.pem", "x.pem", true},
 		{"*.pem", "d/x.pem", false}, {"a*b*c", "aXbYc", true}, {"a*b*c", "aXbY", false}, {"**", "x/y", true},
+		{"*.pem", "a:b.pem", true}, {"**/.git", ".git:x", true}, {".env*", ".env:x", true}, {"a:*.pem", "a:b.pem", true}, {"b", "a:b", false},
 	} {
 		if got := parseGlob(c.glob).match(foldAll(components(c.path))); got != c.want {
 			t.Errorf("%s on %s: %t", c.glob, c.path, got)

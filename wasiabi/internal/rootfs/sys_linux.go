@@ -86,7 +86,14 @@ func hostPath(fd int) (string, bool) {
 	if err != nil || n == len(buf) || n == 0 || buf[0] != '/' {
 		return "", false
 	}
-	return strings.TrimSuffix(string(buf[:n]), " (deleted)"), true
+	place := string(buf[:n])
+	if rest, ok := strings.CutSuffix(place, " (deleted)"); ok { // which may be a name as well
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) == nil && st.Nlink == 0 {
+			place = rest
+		}
+	}
+	return place, true
 }
 
 // parseDirent reads one struct linux_dirent64.
