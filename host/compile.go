@@ -25,8 +25,6 @@ const (
 	compileMin     = 30 * time.Second
 	compileMax     = 2 * time.Minute
 	compileRuntime = 10 * time.Minute
-	// compileMemory is what a compile worker may take: compilers need far more than the guest that they compile.
-	compileMemory = 2 << 30
 )
 
 // source is a module to run.
