@@ -47,7 +47,7 @@ limits: {time: 30s, memory: 128MiB, output: 256KiB, disk: 8MiB, open-files: 64}
 	// grace is what a run may take beyond its limit: the end of the worker, the report, a slow machine.
 	grace = 5 * time.Second
 	// compileGrace is added where a module is compiled in the course of the run.
-	compileGrace = 60 * time.Second
+	compileGrace = 2 * time.Minute
 )
 
 // hostile is one attack of the corpus.

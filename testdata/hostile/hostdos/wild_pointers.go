@@ -31,7 +31,7 @@ func init() {
 		Errnof(FDWrite(1, buf, 1_000_000_000, Cell()), "a thousand million iovecs")
 		Errnof(FDWrite(1, buf, 1<<29, Cell()), "iovecs whose size wraps to nothing")
 		Errnof(FDRead(0, buf, 1<<29, Cell()), "iovecs to read into whose size wraps to nothing")
-		fd, errno := Open(Root, "workspace/wild", 0, OCreat, RightRead|RightWrite, 0)
+		fd, errno := Open(Root, "workspace/wild", 0, OCreat, RightsAll, 0)
 		Need(errno, "create")
 		Errnof(FDPwrite(fd, far, 1, 0, Cell()), "an iovec to write at an offset beyond the end")
 		Errnof(PollOneoff(far, buf, 1, Cell()), "a subscription beyond the end")
