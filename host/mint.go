@@ -36,7 +36,9 @@ const (
 	minFree = 256 << 20
 	// tableElementBytes is what an element of a table costs the host.
 	tableElementBytes = 16
-	maxTableElements  = 100_000
+	// aboveNames is how many folders above a root a protected name of several components can begin.
+	aboveNames       = 3
+	maxTableElements = 100_000
 )
 
 // binding is all that a worker is bound to: the live capabilities that the policy's answers were turned into.
@@ -155,6 +157,13 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	if vars.Denies(real) || e.h.deniesTemp(real) {
 		return m, refuse("%q lies in a folder that no policy can open", real)
 	}
+	if r.Within != "" && !within(r.Within, real) {
+		return m, refuse("%q leads out of %q by a link: name the folder itself if that is meant", r.Host, r.Within)
+	}
+	names := strings.Split(strings.Trim(filepath.ToSlash(real), "/"), "/")
+	if r.Access != policy.ReadOnly && !within(e.bind.Data, real) && policy.IsProtected(names...) {
+		return m, refuse("%q is protected and can only be read", real)
+	}
 	if within(e.snap.Dir, real) && r.Access == policy.ReadWrite {
 		return m, refuse("an extension's own files cannot be written")
 	}
@@ -199,7 +208,7 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	}
 	m = worker.Mount{Root: f, Mount: wasiabi.Mount{
 		Guest: r.Guest, File: !fi.IsDir(), Access: accesses[r.Access], Hide: slices.Clone(r.Hide), Protected: slices.Clone(r.Protected),
-		Immutable: within(e.snap.Dir, real),
+		Above: names[max(0, len(names)-aboveNames):], Immutable: within(e.snap.Dir, real),
 	}}
 	for _, n := range r.Narrow {
 		m.Narrow = append(m.Narrow, wasiabi.Narrow{Guest: n.Guest, Access: accesses[n.Access]})

@@ -192,6 +192,35 @@ func TestRootsThatNoPolicyCanOpen(t *testing.T) {
 			}
 		}
 	}
+	t.Run("links do not lead out of the workspace or into protected folders", func(t *testing.T) {
+		ws, out := t.TempDir(), t.TempDir()
+		for _, d := range []string{".git/hooks", "real"} {
+			if err := os.MkdirAll(filepath.Join(ws, d), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, to := range map[string]string{"out": out, "hooks": ".git/hooks", "in": "real"} {
+			if err := os.Symlink(to, filepath.Join(ws, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, tt := range []struct{ root, access, says string }{
+			{"out", "read", "leads out"}, {"out", "write", "leads out"}, {"out/new", "write, create: true", "leads out"},
+			{"hooks", "write", "protected"}, {"hooks", "overlay", "protected"}, {"hooks", "read", ""}, {"in", "write", ""},
+		} {
+			e := hosttest.Open(t, h, dir, hosttest.Policy(t, grant(fmt.Sprintf("files: {/x: {host: '${workspace}/%s', access: %s}}", tt.root, tt.access))), host.Bindings{Name: "test", Workspace: ws})
+			r, err := e.Run(t.Context(), job("ls", "/x"))
+			switch {
+			case err != nil:
+				t.Errorf("%+v: %v", tt, err)
+			case tt.says == "" && r.Outcome != host.Exit, tt.says != "" && (r.Outcome != host.Denied || !strings.Contains(r.Detail, tt.says)):
+				t.Errorf("%+v: %s %s", tt, r.Outcome, r.Detail)
+			}
+		}
+		if list, err := os.ReadDir(out); err != nil || len(list) != 0 {
+			t.Errorf("outside the workspace: %v, %v", list, err)
+		}
+	})
 	t.Run("a root above them hides them", func(t *testing.T) {
 		above := filepath.Dir(denied)
 		e := hosttest.Open(t, h, dir, hosttest.Policy(t, grant(fmt.Sprintf("files: {/x: {host: %q, access: read}}", above))), host.Bindings{Name: "test"})

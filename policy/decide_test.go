@@ -366,6 +366,28 @@ func TestFilesRefusesWhatNoPolicyCanOpen(t *testing.T) {
 	}
 }
 
+func TestProtectedNameOfTwoPartsCountsTheFolderAboveTheRoot(t *testing.T) {
+	p := mustParse(t, head+"files: {/g: {host: '${workspace}/.github', access: write}, /e: {host: '${workspace}/.github', access: write, protected: [workflows]}, /w: {host: '${workspace}', access: write}}\n")
+	for c, want := range map[string]bool{"write /g/workflows/x.yml": false, "write /g/x": true, "write /e/workflows/x.yml": true, "write /w/workflows/x.yml": true} {
+		if d := New(p).Decide(capability(t, c)); d.Allowed != want {
+			t.Errorf("%s: %s", c, d)
+		}
+	}
+	bound := New(p).Bind(Vars{Workspace: "/repo/.github"})
+	if d := bound.Decide(capability(t, "write /w/workflows/x.yml")); d.Allowed {
+		t.Errorf("a workspace in a folder of that name: %s", d)
+	}
+}
+
+func TestHiddenNamesAreHiddenWithAColon(t *testing.T) {
+	p := mustParse(t, head+"files: {/w: {host: '${workspace}', access: read, hide: ['**/*.pem']}}\n")
+	for c, want := range map[string]bool{"read /w/a:b.pem": false, "read /w/a:B.PEM": false, "read /w/b.pem:x": false, "read /w/a:b": true} {
+		if d := New(p).Decide(capability(t, c)); d.Allowed != want {
+			t.Errorf("%s: %s", c, d)
+		}
+	}
+}
+
 func TestProtectedNamesAreRefusedInAnySpelling(t *testing.T) {
 	for _, line := range nameTable(t) {
 		word, name, _ := strings.Cut(line, " ")
@@ -374,7 +396,7 @@ func TestProtectedNamesAreRefusedInAnySpelling(t *testing.T) {
 		}
 	}
 	p := mustParse(t, head+"files: {/w: {host: '${workspace}', access: overlay}}\n")
-	for c, want := range map[string]bool{"write /w/.GIT/hooks/x": false, "write /w/a/CLAUDE.md": false, "write /w/x.pth": false, "read /w/.git/HEAD": true, "write /w/git": true, "write /w/Makefile": true} {
+	for c, want := range map[string]bool{"write /w/.GIT/hooks/x": false, "write /w/a/CLAUDE.md": false, "write /w/x.pth": false, "write /w/x:y.pth": false, "read /w/.git/HEAD": true, "write /w/git": true, "write /w/Makefile": true} {
 		if d := New(p).Decide(capability(t, c)); d.Allowed != want {
 			t.Errorf("%s: %s", c, d)
 		}

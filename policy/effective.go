@@ -303,7 +303,7 @@ func (e *Effective) decideFile(c Capability) Decision {
 		access = min(access, a)
 	}
 	if c.Kind == Write {
-		if name, ok := protectedBy(below, f.folded); ok {
+		if name, ok := protectedBy(e.above(f.File), below, f.folded); ok {
 			return Decision{Layer: LayerAlways, Rule: f.Pos, Reason: fmt.Sprintf("%q is protected: it makes something else run code or steers an agent", strings.TrimPrefix(name, "**/")), Nearest: near}
 		}
 	}
@@ -312,6 +312,16 @@ func (e *Effective) decideFile(c Capability) Decision {
 		reason = "overlay " + f.Guest + ": the write is kept aside"
 	}
 	return Decision{Allowed: true, Layer: LayerGrant, Rule: f.Pos, Reason: reason}
+}
+
+// above are the host folders that f's root lies in, itself included, as far as they are known.
+func (e *Effective) above(f *File) []string {
+	if e.vars != nil {
+		if host, err := e.vars.expand(f.Host); err == nil {
+			return segments(host)
+		}
+	}
+	return segments(f.Host.Rest)
 }
 
 // ceilingAccess returns what c allows at guest path p, which root f of the grant backs: the entry that lies deepest at

@@ -16,6 +16,7 @@ type Root struct {
 	Access    Access // never NoAccess
 	Hide      []string
 	Protected []string // exemptions from the protected names, relative to Guest
+	Within    string   // host folder that the resolved path must stay in: that of ${workspace}, ${skill} or ${data}; "" for any other
 	Create    bool     // make the host folder if missing
 	Optional  bool     // a part of a root that only a ceiling singles out: nothing is mounted when the host has none
 	Rule      Position // the line of the grant
@@ -55,7 +56,7 @@ func (e *Effective) Files(v Vars) ([]Root, error) {
 			fail(f.Pos, "files %s: %s lies in a folder that no policy can open", f.Guest, f.Host)
 			continue
 		}
-		if name, ok := protectedBy(segments(host), nil); ok && f.Access > ReadOnly && f.Host.Base != "${data}" {
+		if name, ok := protectedBy(nil, segments(host), nil); ok && f.Access > ReadOnly && f.Host.Base != "${data}" {
 			fail(f.Pos, "files %s: its host folder lies in %q, which is protected and can only be read", f.Guest, strings.TrimPrefix(name, "**/"))
 			continue
 		}
@@ -158,6 +159,9 @@ func (e *Effective) parts(f *File, host string) (out []Root, whole bool) {
 			out[mount].Narrow = append(out[mount].Narrow, Narrow{q, access})
 		default:
 			r := Root{Guest: q, Host: path.Join(host, rel), Access: access, Hide: hide, Rule: f.Pos, Optional: q != f.Guest}
+			if strings.HasPrefix(f.Host.Base, "$") {
+				r.Within, _ = e.vars.expand(HostPath{Base: f.Host.Base})
+			}
 			r.Create = f.Create && q == f.Guest && access > ReadOnly
 			for _, g := range e.rootOf(q).protected {
 				more, all := g.below(segments(rel))

@@ -220,7 +220,7 @@ func rootDecision(roots []Root, c Capability) bool {
 		}
 		exempt = append(exempt, g.folded())
 	}
-	if _, ok := protectedBy(segments(rel), exempt); ok && c.Kind == Write {
+	if _, ok := protectedBy(segments(root.Host), segments(rel), exempt); ok && c.Kind == Write {
 		return false
 	}
 	return access >= need

@@ -551,7 +551,7 @@ func (p *parser) file1(e pair, at string, f *File) {
 	if f.Host.Base == "${skill}" && f.Access > ReadOnly {
 		p.errorf(e.k, CodeConflict, "%s: ${skill} can only be read", what)
 	}
-	if name, ok := protectedBy(segments(f.Host.Rest), nil); ok && f.Access > ReadOnly {
+	if name, ok := protectedBy(nil, segments(f.Host.Rest), nil); ok && f.Access > ReadOnly {
 		p.errorf(e.k, CodeConflict, "%s: host path %s lies in %q, which is protected and can only be read", what, f.Host, strings.TrimPrefix(name, "**/"))
 		p.hint("grant the folder above it and name the file in its protected key")
 	}

@@ -62,6 +62,15 @@ func DefaultHide() []string { return clone(defaultHide) }
 // FoldName returns the key under which a path component is judged: NFKC, case folded, without characters that are not
 // shown and that some file systems ignore, without the name of an NTFS stream, and without trailing dots and blanks.
 func FoldName(name string) string {
+	s := foldWhole(name)
+	if i := strings.IndexByte(s, ':'); i > 0 {
+		s = s[:i]
+	}
+	return strings.TrimRight(s, ". ")
+}
+
+// foldWhole is FoldName for a file system on which a colon is a character like any other.
+func foldWhole(name string) string {
 	s := foldOnce(name)
 	for range 4 { // folding can make new compositions; it settles at once in practice
 		next := foldOnce(s)
@@ -69,9 +78,6 @@ func FoldName(name string) string {
 			break
 		}
 		s = next
-	}
-	if i := strings.IndexByte(s, ':'); i > 0 {
-		s = s[:i]
 	}
 	return strings.TrimRight(s, ". ")
 }
@@ -106,35 +112,59 @@ func foldAll(components []string) []string {
 	return out
 }
 
+// foldings are the ways in which components are judged: as names of files, and, if one of them holds a colon, whole.
+func foldings(components []string) [][]string {
+	out := [][]string{foldAll(components)}
+	whole := make([]string, len(components))
+	for i, c := range components {
+		whole[i] = foldWhole(c)
+	}
+	if !slices.Equal(out[0], whole) {
+		out = append(out, whole)
+	}
+	return out
+}
+
 // IsProtected reports whether the file at components, the path below a root, or a folder above it has a protected name.
 func IsProtected(components ...string) bool {
-	_, ok := protectedBy(components, nil)
+	_, ok := protectedBy(nil, components, nil)
 	return ok
 }
 
-// protectedBy returns the protected name that forbids a write to path. exempt are the root's protected key, folded: an
+// protectedBy returns the protected name that forbids a write to path, which lies in the folders above: they count for
+// names of several segments. exempt are the root's protected key, folded: an
 // exemption frees a protected name when it matches it or something below it on the way to path, and then everything
 // below itself up to the next protected name.
-func protectedBy(path []string, exempt []Glob) (string, bool) {
-	folded := foldAll(path)
+func protectedBy(above, path []string, exempt []Glob) (string, bool) {
+	outer := foldAll(above)
+	for _, folded := range foldings(path) {
+		if name, ok := protectedIn(outer, folded, exempt); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func protectedIn(above, path []string, exempt []Glob) (string, bool) {
+	full := append(above[:len(above):len(above)], path...)
 	free := 0 // length of the longest prefix of path that an exemption matches
 	for n := len(path); n > 0 && free == 0; n-- {
-		if slices.ContainsFunc(exempt, func(g Glob) bool { return g.Match(folded[:n]) }) {
+		if slices.ContainsFunc(exempt, func(g Glob) bool { return g.Match(path[:n]) }) {
 			free = n
 		}
 	}
 	for n := len(path); n > free; n-- {
-		last := folded[n-1]
+		last, place := path[n-1], full[:len(above)+n]
 		if shortName(last) {
 			return last, true
 		}
 		for _, g := range protectedByLast[last] {
-			if g.Match(folded[:n]) {
+			if g.Match(place) {
 				return g.String(), true
 			}
 		}
 		for _, g := range protectedWild {
-			if g.Match(folded[:n]) {
+			if g.Match(place) {
 				return g.String(), true
 			}
 		}
@@ -205,9 +235,9 @@ func (h hideList) hides(path []string) (Glob, bool) {
 	if len(h.raw) == 0 || len(path) == 0 {
 		return Glob{}, false
 	}
-	folded := foldAll(path)
+	folded := foldings(path)
 	for i, g := range h.raw {
-		if g.MatchPrefix(path) > 0 || h.folded[i].MatchPrefix(folded) > 0 {
+		if g.MatchPrefix(path) > 0 || slices.ContainsFunc(folded, func(f []string) bool { return h.folded[i].MatchPrefix(f) > 0 }) {
 			return g, true
 		}
 	}
@@ -221,15 +251,15 @@ func (g Glob) folded() Glob {
 	segs := make([]string, len(g.segs))
 	for i, s := range g.segs {
 		if !strings.Contains(s, "*") {
-			segs[i] = FoldName(s)
+			segs[i] = foldWhole(s)
 			continue
 		}
 		parts := strings.Split(s, "*")
 		for j, part := range parts {
 			if j == len(parts)-1 {
-				parts[j] = FoldName(part)
+				parts[j] = foldWhole(part)
 			} else {
-				parts[j] = strings.TrimSuffix(FoldName(part+"x"), "x")
+				parts[j] = strings.TrimSuffix(foldWhole(part+"x"), "x")
 			}
 		}
 		segs[i] = strings.Join(parts, "*")
