@@ -35,14 +35,14 @@ const (
 	canary = "CANARY-0d5e1c"
 
 	// Limits of a hostile run that names none. Disk and descriptors are small so that filling them is quick.
-	hostileTime   = 30 * time.Second
+	hostileTime   = time.Minute
 	hostilePolicy = `version: 1
 extension: hostile
 files:
   /workspace: {host: "${workspace}", access: write}
   /ro: {host: %q, access: read}
   /overlay: {host: %q, access: overlay}
-limits: {time: 30s, memory: 128MiB, output: 256KiB, disk: 8MiB, open-files: 64}
+limits: {time: 1m, memory: 128MiB, output: 256KiB, disk: 8MiB, open-files: 64}
 `
 	// grace is what a run may take beyond its limit: the end of the worker, the report, a slow machine.
 	grace = 5 * time.Second
@@ -437,8 +437,12 @@ func (h hostile) meetsOne(want []string, e ending) string {
 	return ""
 }
 
-// verdict is what both engines must agree on. Outputs are compared where they do not depend on when a run was ended.
+// verdict is what both engines must agree on. Outputs are compared where they do not depend on when a run was ended, and
+// nothing where the faster engine may get further before the time is up.
 func (h hostile) verdict(e ending) string {
+	if len(h.expect) > 1 && slices.Contains(h.expect, "limit time") {
+		return ""
+	}
 	if e.err != nil {
 		return "error " + e.err.Error()
 	}
