@@ -197,7 +197,7 @@ func TestTakeCopiesWhatItHashed(t *testing.T) {
 	if string(got) != "print(1)" {
 		t.Errorf("the copy changed with its source: %q", got)
 	}
-	for p, want := range map[string]fs.FileMode{"SKILL.md": 0o400, "scripts/x.py": 0o500, "scripts": 0o500 | fs.ModeDir, ".": 0o500 | fs.ModeDir} {
+	for p, want := range map[string]fs.FileMode{"SKILL.md": 0o400, "scripts/x.py": 0o500, "scripts": 0o700 | fs.ModeDir, ".": 0o700 | fs.ModeDir} {
 		fi, err := os.Stat(filepath.Join(snap.Dir, p))
 		must(t, err)
 		if fi.Mode() != want {

@@ -151,19 +151,7 @@ func (s *Store) copy(ctx context.Context, src Source, tmp string) ([]Entry, erro
 		return nil, err
 	}
 	defer root.Close()
-	d := &diskSink{root: root}
-	entries, err := walk(ctx, src, d)
-	if err != nil {
-		return nil, err
-	}
-	// Read-only at the end, since a folder that may not be written takes no entries.
-	slices.Reverse(d.dirs)
-	for _, dir := range append(d.dirs, ".") {
-		if err := root.Chmod(filepath.FromSlash(dir), 0o500); err != nil {
-			return nil, err
-		}
-	}
-	return entries, nil
+	return walk(ctx, src, &diskSink{root})
 }
 
 // trash takes a damaged copy out of the way. Whoever uses it keeps its descriptor.
@@ -213,13 +201,11 @@ func (s *Store) evict(keep string) {
 	}
 }
 
-type diskSink struct {
-	root *os.Root
-	dirs []string
-}
+// diskSink writes read-only files. Its folders stay writable for their owner, so that the cache can be removed by any
+// means; only the host itself has access to them.
+type diskSink struct{ root *os.Root }
 
 func (d *diskSink) mkdir(name string) error {
-	d.dirs = append(d.dirs, name)
 	return d.root.Mkdir(filepath.FromSlash(name), 0o700)
 }
 
