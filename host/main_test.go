@@ -180,6 +180,8 @@ func TestFilesAreReachedAsGrantedAndNoFurther(t *testing.T) {
 			{"hidden by default", "/workspace: {host: \"${workspace}\", access: read}", job("read", ".env"), 1, "", "read /workspace/.env", "hidden", "", nil},
 			{"link out", "/workspace: {host: \"${workspace}\", access: read}", job("read", "out"), 1, "", "read /workspace/out", "", "", nil},
 			{"protected name", "/workspace: {host: \"${workspace}\", access: write}", job("write", "CLAUDE.md", "x"), 1, "", "write /workspace/CLAUDE.md", "", "", nil},
+			{"protected by the folder above the root", "/g: {host: \"${workspace}/.github\", access: write, create: true}", job("write", "/g/workflows", "x"), 1, "",
+				"write /g/workflows", ".github/workflows", "", nil},
 			{"the skill itself", "{}", job("write", "/skill/SKILL.md", "x"), 1, "", "write /skill/SKILL.md", "can only be read", "", nil},
 			{"a folder that is made", "/out: {host: \"${workspace}/made\", access: write, create: true}", job("write", "/out/x", "made"), 0, "", "", "",
 				"created /out/x write reported", &file{"made/x", "made"}},

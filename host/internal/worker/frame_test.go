@@ -13,6 +13,16 @@ import (
 	"github.com/exthost/exthost/wasiabi"
 )
 
+func TestEveryFieldOfAMountReachesTheWorker(t *testing.T) {
+	m := reflect.ValueOf(messages()[frameBind].(*msgBind).Mounts[0].M)
+	for i := range m.NumField() {
+		// The worker fills in where its descriptors are.
+		if name := m.Type().Field(i).Name; m.Field(i).IsZero() && name != "Dir" && name != "Upper" {
+			t.Errorf("%s is not in the message that the round trip is tested with", name)
+		}
+	}
+}
+
 // messages are a filled-in one of each.
 func messages() map[frameType]message {
 	return map[frameType]message{
@@ -22,7 +32,7 @@ func messages() map[frameType]message {
 			Role: RoleRun, Engine: "wazero", Scratch: 0, Read: []int{2}, Names: []string{".git"}, WeakWalls: true, Exe: "/bin/x",
 			Limits: Limits{Memory: 1, TableElements: 2, OpenFiles: 3, Disk: 4, Entries: 5, MinFree: 6, CPU: time.Second},
 			Mounts: []bindMount{{FD: 1, M: wasiabi.Mount{
-				Guest: "/w", File: true, Access: wasiabi.ReadWrite, Hide: []string{"*.key"}, Protected: []string{"x"},
+				Guest: "/w", File: true, Access: wasiabi.ReadWrite, Hide: []string{"*.key"}, Protected: []string{"x"}, Above: []string{"y"},
 				Narrow: []wasiabi.Narrow{{Guest: "/w/a", Access: wasiabi.ReadOnly}}, Scratch: true, Immutable: true, Cross: true,
 			}}, {FD: -1, Sub: "home"}},
 		},

@@ -46,6 +46,7 @@ func (b *bindMount) code(c *coder) {
 	c.u8((*uint8)(&m.Access))
 	c.strs(&m.Hide, maxList, maxShort)
 	c.strs(&m.Protected, maxList, maxShort)
+	c.strs(&m.Above, maxList, maxShort)
 	list(c, &m.Narrow, maxList, func(n *wasiabi.Narrow) {
 		c.str(&n.Guest, maxShort)
 		c.u8((*uint8)(&n.Access))
