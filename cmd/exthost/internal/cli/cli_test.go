@@ -138,6 +138,30 @@ func TestParseGrantFindsTheHostFolder(t *testing.T) {
 	}
 }
 
+func TestScriptCannotChooseTheHostFolderOfASuggestion(t *testing.T) {
+	s := &session{workspace: t.TempDir()}
+	for in, want := range map[string]string{
+		"read /workspace/x=/etc/passwd":       "",
+		"write /workspace/x=~/.ssh/keys":      "",
+		"read /workspace/x=${workspace}/a/b":  "",
+		"write /out=/etc/x":                   "",
+		"write /data/x=~/y/z":                 "",
+		"write /o=/root=/k":                   "",
+		"read /workspace/a=b/c":               "read /workspace/a=b",
+		"write /out/report.pdf":               "write /out=${workspace}/out",
+		"write /a=b/report.pdf":               "write /a=b=${workspace}/a=b",
+		"write /workspace/reports/report.pdf": "write /workspace/reports",
+	} {
+		c, err := policy.ParseCapability(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.suggest(c); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestGrantAsksForTheHostFolderWhenItMustBeTold(t *testing.T) {
 	for _, c := range []struct {
 		in string

@@ -162,6 +162,9 @@ func pickScript(x extension, ext *host.Extension, asked string) (string, error) 
 			f.hint = append(f.hint, fmt.Sprintf("and %d more", len(can)-shown))
 			break
 		}
+		if strings.HasPrefix(s, "-") {
+			s = "./" + s // no flag
+		}
 		f.hint = append(f.hint, shellCommand("exthost", "run", x.arg, s))
 	}
 	return "", f

@@ -279,6 +279,9 @@ func (a *app) confirm(person *console, what, name string, caps []string) error {
 	}
 	for _, c := range caps {
 		question += "\n  " + printable(c)
+		if c, hostPath, err := parseGrant(c); err == nil && hostPath != "" {
+			question += "\n    " + printable(fmt.Sprintf("the script's %s is %s of this machine", c.Path, hostPath))
+		}
 	}
 	answer, err := person.ask(question + "\nyes or no? ")
 	if err != nil {

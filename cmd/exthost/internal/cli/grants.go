@@ -194,21 +194,17 @@ func (s *session) suggest(c policy.Capability) string {
 	default:
 		return "" // this version cannot enforce it, so granting it would only refuse the run
 	}
-	word := "read "
-	if c.Kind == policy.Write {
-		word = "write "
-	}
 	if rest, ok := below(c.Path, "/workspace"); ok {
 		if rest == "" || exists(filepath.Join(s.workspace, filepath.FromSlash(rest))) {
-			return word + c.Path
+			return spell(c.Kind, c.Path, "")
 		}
-		return word + path.Dir(c.Path)
+		return spell(c.Kind, path.Dir(c.Path), "")
 	}
 	if rest, ok := below(c.Path, "/data"); ok {
 		if rest == "" {
-			return word + c.Path
+			return spell(c.Kind, c.Path, "")
 		}
-		return word + path.Dir(c.Path)
+		return spell(c.Kind, path.Dir(c.Path), "")
 	}
 	for _, base := range []string{"/skill", "/usr/local", "/home/guest", "/tmp", "/dev"} {
 		if _, ok := below(c.Path, base); ok {
@@ -220,7 +216,20 @@ func (s *session) suggest(c policy.Capability) string {
 	if dir == "/" || c.Kind == policy.Read && !isDir(filepath.Join(s.workspace, filepath.FromSlash(dir))) {
 		return ""
 	}
-	return word + dir + "=${workspace}" + dir
+	return spell(c.Kind, dir, "${workspace}"+dir)
+}
+
+// spell is a capability as grant reads it, or "" if it cannot be spelt: the script chose the path, and one such as
+// "/workspace/x=/etc" would be read as another root of the host.
+func spell(kind policy.Kind, guest, hostPath string) string {
+	text := policy.Capability{Kind: kind, Path: guest}.String()
+	if hostPath != "" {
+		text += "=" + hostPath
+	}
+	if c, h, err := parseGrant(text); err != nil || c.Path != guest || h != hostPath {
+		return ""
+	}
+	return text
 }
 
 func isDir(path string) bool {
