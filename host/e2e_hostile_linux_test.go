@@ -36,6 +36,7 @@ const (
 
 	// Limits of a hostile run that names none. Disk and descriptors are small so that filling them is quick.
 	hostileTime   = time.Minute
+	hostileOutput = 256 << 10
 	hostilePolicy = `version: 1
 extension: hostile
 files:
@@ -59,10 +60,11 @@ type hostile struct {
 	time   time.Duration
 	stdin  string
 	stdout string
+	denial []string // capabilities that the report must name
 	expect []string // alternatives
 }
 
-var headerLine = regexp.MustCompile(`^(?://|#) (class|time|stdin|stdout|expect): (.+)$`)
+var headerLine = regexp.MustCompile(`^(?://|#) (class|time|stdin|stdout|denial|expect): (.+)$`)
 
 // hostileCorpus reads the headers. A file without an expectation fails: it would test nothing.
 func hostileCorpus(t *testing.T) []hostile {
@@ -105,6 +107,8 @@ func hostileCorpus(t *testing.T) []hostile {
 					h.stdin = m[2]
 				case "stdout":
 					h.stdout = m[2]
+				case "denial":
+					h.denial = append(h.denial, m[2])
 				case "expect":
 					h.expect = strings.Split(m[2], "|")
 				}
@@ -401,6 +405,21 @@ func (h hostile) meetsOne(want []string, e ending) string {
 			return "allowed: " + a[3]
 		}
 	}
+	seen := map[string]bool{}
+	for _, d := range r.Denials {
+		if seen[d.Capability] {
+			return fmt.Sprintf("%s is reported twice", d.Capability)
+		}
+		seen[d.Capability] = true
+		if d.Reason == "" || d.Count < 1 {
+			return fmt.Sprintf("a denial without reason or count: %+v", d)
+		}
+	}
+	for _, capability := range h.denial {
+		if !seen[capability] {
+			return fmt.Sprintf("%s is not reported", capability)
+		}
+	}
 	switch want[0] {
 	case "denied":
 		if r.Outcome != host.Exit || r.ExitCode != 0 {
@@ -426,6 +445,10 @@ func (h hostile) meetsOne(want []string, e ending) string {
 	case "limit":
 		if r.Outcome != host.Limit || r.Limit != want[1] {
 			return fmt.Sprintf("outcome %s, limit %q", r.Outcome, r.Limit)
+		}
+		// What fits is kept, and the report says that it is not all.
+		if n := max(len(e.stdout), len(e.stderr)); want[1] == "output" && (n != hostileOutput || !r.Truncated) {
+			return fmt.Sprintf("%d bytes of output were kept, truncated: %v", n, r.Truncated)
 		}
 	case "trap":
 		if r.Outcome != host.Trap || r.Trap != want[1] {
@@ -592,7 +615,7 @@ func TestHostilePeers(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, h := range corpus {
 				switch h.name {
-				case "spin", "sleep", "memory", "disk", "output_storm":
+				case "spin", "sleep", "memory", "disk", "output_storm", "chain_start", "table_grow":
 				default:
 					continue
 				}

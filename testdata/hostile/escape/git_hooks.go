@@ -3,6 +3,8 @@
 // Files that make git, or another tool of the host, run code: .git by every spelling, by renaming a prepared folder,
 // by link, and a folder that becomes a bare repository piece by piece.
 //
+// denial: write /workspace/.git/hooks
+// denial: write /workspace/.git
 // expect: denied EPERM ENOTCAPABLE EACCES ENOENT ENOTDIR EEXIST
 package escape
 

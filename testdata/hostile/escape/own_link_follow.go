@@ -2,6 +2,7 @@
 
 // The guest makes a link that points out of its root and opens it: first to read, then to plant a file.
 //
+// denial: write /workspace/madea
 // expect: denied EPERM ENOTCAPABLE ENOENT
 package escape
 

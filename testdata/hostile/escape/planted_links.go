@@ -3,6 +3,7 @@
 // Links that lay in the folders before the guest came: relative and absolute ones, to a file, to a folder, into /proc.
 // A link that stays inside still works, and stat, listing and open agree.
 //
+// denial: read /workspace/procl
 // expect: denied EPERM ENOTCAPABLE ENOENT ELOOP EXDEV
 package escape
 

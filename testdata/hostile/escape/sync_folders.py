@@ -1,5 +1,13 @@
 # A script that "keeps two folders equal" and tries every way from one root into another or out of both.
 #
+# denial: write /canary-out
+# denial: write /workspace/up2
+# denial: write /workspace/h
+# denial: write /workspace/hard.txt
+# denial: write /skill/SKILL.md
+# denial: write /ro/file.txt
+# denial: read /proc/self/root/etc/hostname
+# denial: write /workspace/pr
 # expect: denied ENOTCAPABLE EPERM EACCES ENOENT EROFS EXDEV ENOTDIR EEXIST ELOOP
 import os
 import shutil

@@ -2,6 +2,9 @@
 
 // A file on a read root keeps its bytes and its times, whichever function is asked to change them.
 //
+// denial: write /ro/file.txt
+// denial: write /skill/SKILL.md
+// denial: write /ro/new.txt
 // expect: denied EROFS ENOTCAPABLE EPERM EBADF EACCES EINVAL
 package lateral
 
