@@ -29,7 +29,8 @@
 // # Limits
 //
 // Time, memory, output, open files, files and disk are bounded by the policy's limits; the host kills a worker at the
-// deadline, and within 100 ms of a cancelled context.
+// deadline, and within 100 ms of a cancelled context. Compiling a module, once, does not count as time of the run; it has
+// a deadline of its own: twice the run's, at least 30 s and at most 2 minutes.
 //
 // # What a guest sees
 //

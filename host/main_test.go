@@ -182,6 +182,7 @@ func TestFilesAreReachedAsGrantedAndNoFurther(t *testing.T) {
 			{"protected name", "/workspace: {host: \"${workspace}\", access: write}", job("write", "CLAUDE.md", "x"), 1, "", "write /workspace/CLAUDE.md", "", "", nil},
 			{"protected by the folder above the root", "/g: {host: \"${workspace}/.github\", access: write, create: true}", job("write", "/g/workflows", "x"), 1, "",
 				"write /g/workflows", ".github/workflows", "", nil},
+			{"a root that is protected itself, read", "/g: {host: \"${workspace}/.git/hooks\", access: read}", job("ls", "/g"), 0, "", "", "", "", nil},
 			{"the skill itself", "{}", job("write", "/skill/SKILL.md", "x"), 1, "", "write /skill/SKILL.md", "can only be read", "", nil},
 			{"a folder that is made", "/out: {host: \"${workspace}/made\", access: write, create: true}", job("write", "/out/x", "made"), 0, "", "", "",
 				"created /out/x write reported", &file{"made/x", "made"}},
@@ -189,7 +190,7 @@ func TestFilesAreReachedAsGrantedAndNoFurther(t *testing.T) {
 			{"the kept folder", "/data: {host: \"${data}\", access: write}", job("write", "/data/x", "kept"), 0, "", "", "", "created /data/x write reported", nil},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				ws := hosttest.Folder(t, map[string]string{"in.txt": "input", ".env": "TOKEN=1", "out@": secret, "d/": ""})
+				ws := hosttest.Folder(t, map[string]string{"in.txt": "input", ".env": "TOKEN=1", "out@": secret, "d/": "", ".git/hooks/": ""})
 				e := hosttest.Open(t, h, skill(t, nil), hosttest.Policy(t, grant("files: {"+strings.Trim(tt.files, "{}")+braces(tt.files)+"}")), host.Bindings{Workspace: ws, Name: "test"})
 				r := hosttest.Run(t, e, tt.job)
 				if r.Outcome != host.Exit || r.ExitCode != tt.code || r.Stdout != tt.stdout {
@@ -215,6 +216,21 @@ func TestFilesAreReachedAsGrantedAndNoFurther(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+func TestAWriteRootIsNoProtectedFolder(t *testing.T) {
+	onEngines(t, func(t *testing.T, h *host.Host) {
+		ws := hosttest.Folder(t, map[string]string{".git/hooks/": "", "link@": ".git"})
+		for _, root := range []string{"link", "link/hooks"} { // the plain spelling is refused by package policy
+			for _, access := range []string{"write", "overlay"} {
+				text := grant(fmt.Sprintf("files: {/g: {host: \"${workspace}/%s\", access: %s, create: true}}", root, access))
+				e := hosttest.Open(t, h, skill(t, nil), hosttest.Policy(t, text), host.Bindings{Workspace: ws, Name: "test"})
+				if r := hosttest.Run(t, e, job("args")); r.Outcome != host.Denied || r.ExitCode != 126 {
+					t.Errorf("%s %s: %s", access, root, r)
+				}
+			}
 		}
 	})
 }

@@ -76,7 +76,7 @@ func New(c Config) (*Host, error) {
 		h.cfg.Home = home
 	}
 	// Started first: a process takes longer to start than anything below.
-	h.pool = newPool(worker.Options{Exe: c.Worker, Engine: c.Engine}, c.Workers, c.Spares)
+	h.pool = newPool(worker.Options{Exe: c.Worker, Engine: c.Engine}, c.Workers, c.Spares, !c.OneRun)
 	if err := h.openCache(); err != nil {
 		h.pool.close()
 		h.closeCache()

@@ -19,14 +19,14 @@ const idleTime = 30 * time.Second
 type pool struct {
 	opts   worker.Options
 	spares int
+	refill bool // a spare that was taken is replaced
 	slots  chan struct{}
-	wg     sync.WaitGroup // background work: filling, ending workers
+	wg     sync.WaitGroup // background work: starting spares, ending workers
 
 	mu      sync.Mutex
 	idle    []*bound // the one that waited longest first; each holds a slot
-	spare   []*worker.Worker
-	filling int
-	waiting int // acquirers that found no slot
+	spare   []*spare // the oldest first
+	waiting int      // acquirers that found no slot
 	closed  bool
 	ctx     context.Context // ends when the pool is closed
 	cancel  context.CancelFunc
@@ -45,34 +45,41 @@ type bound struct {
 	since   time.Time     // idle since
 }
 
-func newPool(o worker.Options, workers, spares int) *pool {
-	p := &pool{opts: o, spares: spares, slots: make(chan struct{}, workers)}
+// spare is a worker that was started, or is being started, and not bound.
+type spare struct {
+	done chan struct{} // closed when w or err is set
+	w    *worker.Worker
+	err  error
+}
+
+func newPool(o worker.Options, workers, spares int, refill bool) *pool {
+	p := &pool{opts: o, spares: spares, refill: refill, slots: make(chan struct{}, workers)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.mu.Lock()
-	p.fill(spares)
+	p.fill()
 	p.mu.Unlock()
 	return p
 }
 
-// fill starts spares in the background until there are n, counting those on the way.
+// fill starts spares in the background until there are enough.
 //
 // Preconditions: p.mu is held.
-func (p *pool) fill(n int) {
-	for !p.closed && len(p.spare)+p.filling < n {
-		p.filling++
+func (p *pool) fill() {
+	for !p.closed && len(p.spare) < p.spares {
+		s := &spare{done: make(chan struct{})}
+		p.spare = append(p.spare, s)
 		p.wg.Go(func() {
-			w, err := worker.Start(p.ctx, p.opts)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.filling--
-			switch {
-			case err != nil: // the next run starts its own worker and reports what is wrong
-			case p.closed:
-				p.wg.Go(w.Kill)
-			default:
-				p.spare = append(p.spare, w)
-			}
+			defer close(s.done)
+			s.w, s.err = worker.Start(p.ctx, p.opts)
 		})
+	}
+}
+
+// end kills a spare that nobody wants.
+func (s *spare) end() {
+	<-s.done
+	if s.err == nil {
+		s.w.Kill()
 	}
 }
 
@@ -115,22 +122,28 @@ func (p *pool) acquire(ctx context.Context) error {
 
 func (p *pool) release() { <-p.slots }
 
-// start returns a worker that is not bound yet: a spare, or a new one.
+// start returns a worker that is not bound yet: a spare, for which it waits if it is being started, or a new one.
 func (p *pool) start(ctx context.Context) (*worker.Worker, error) {
-	p.mu.Lock()
-	for len(p.spare) > 0 {
-		w := p.spare[0]
-		p.spare = p.spare[1:]
-		select {
-		case <-w.Done(): // it died while it waited
-			continue
-		default:
+	for {
+		s := p.takeSpare()
+		if s == nil {
+			break
 		}
-		p.fill(p.spares)
-		p.mu.Unlock()
-		return w, nil
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			p.wg.Go(s.end)
+			return nil, ctx.Err()
+		}
+		if s.err != nil {
+			break // the start below says what is wrong
+		}
+		select {
+		case <-s.w.Done(): // it died while it waited
+		default:
+			return s.w, nil
+		}
 	}
-	p.mu.Unlock()
 	w, err := worker.Start(ctx, p.opts)
 	if errors.Is(err, worker.ErrNoWorkerMain) {
 		err = errors.Join(ErrNoWorkerMain, err)
@@ -139,6 +152,20 @@ func (p *pool) start(ctx context.Context) (*worker.Worker, error) {
 		err = errors.Join(ErrUnsupported, err)
 	}
 	return w, err
+}
+
+func (p *pool) takeSpare() *spare {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.spare) == 0 {
+		return nil
+	}
+	s := p.spare[0]
+	p.spare = p.spare[1:]
+	if p.refill {
+		p.fill()
+	}
+	return s
 }
 
 // take returns an idle worker of this binding, with its slot, or nil.
@@ -219,8 +246,8 @@ func (p *pool) close() {
 		p.later(b)
 	}
 	p.idle = nil
-	for _, w := range p.spare {
-		p.wg.Go(w.Kill)
+	for _, s := range p.spare {
+		p.wg.Go(s.end)
 	}
 	p.spare = nil
 	p.mu.Unlock()

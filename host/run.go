@@ -172,8 +172,8 @@ func (r *run) attempt(ctx context.Context, src source, b *binding, n int) (bool,
 		r.note("runs without a wall, as a person accepted: %s", strings.Join(w.missing, "; "))
 	}
 	res, err := r.exec(ctx, w, b, c)
-	if refused := (*worker.JobError)(nil); errors.As(err, &refused) && n == 0 {
-		// Most likely code of another engine build: made anew once.
+	if refused := (*worker.JobError)(nil); errors.As(err, &refused) && n == 0 && refused.Kind == "code" {
+		// Code that the engine does not take, of another build of it for instance, is made anew once.
 		h.code.forget(c)
 		h.modules.Remove(c.key)
 		return false, nil
