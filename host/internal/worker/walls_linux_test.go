@@ -121,6 +121,13 @@ var attempts = []struct {
 	{"make a device", "EPERM", func(d string) error { return unix.Mknod(d+"/w/dev", unix.S_IFCHR|0o600, 0x103) }},
 	{"change a mode outside", "EPERM", func(d string) error { return unix.Fchmodat(unix.AT_FDCWD, d+"/out/f", 0o777, 0) }},
 	{"change a mode in a write root", "EPERM", func(d string) error { return unix.Fchmodat(unix.AT_FDCWD, d+"/w/f", 0o4777, 0) }},
+	{"make a program that runs as its owner in a write root", "EPERM", func(d string) error {
+		fd, err := unix.Open(d+"/w/setuid", unix.O_CREAT|unix.O_WRONLY, 0o4755)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}},
 	{"change an owner", "EPERM", func(d string) error { return unix.Fchownat(unix.AT_FDCWD, d+"/w/f", 0, 0, 0) }},
 	{"change times outside", "EPERM", func(d string) error {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, d+"/out/f", make([]unix.Timespec, 2), 0)
