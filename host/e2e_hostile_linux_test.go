@@ -119,6 +119,13 @@ func hostileCorpus(t *testing.T) []hostile {
 			corpus = append(corpus, h)
 		}
 	}
+	names := map[string]bool{}
+	for _, h := range corpus {
+		if names[h.name] {
+			t.Fatalf("two attacks are called %q", h.name)
+		}
+		names[h.name] = true
+	}
 	if len(corpus) < 80 {
 		t.Fatalf("the corpus has %d attacks: files are missing", len(corpus))
 	}

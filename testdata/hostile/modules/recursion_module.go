@@ -5,7 +5,7 @@
 package modules
 
 func init() {
-	register("recursion", func() []byte {
+	register("recursion_module", func() []byte {
 		return command(opCall, 0).bytes()
 	})
 }
