@@ -206,6 +206,11 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	if !fi.IsDir() && !fi.Mode().IsRegular() {
 		return m, refuse("%q is neither a folder nor a file", real)
 	}
+	if proc, err := onProc(f); err != nil {
+		return m, err
+	} else if proc {
+		return m, refuse("%q shows the processes of this machine, and a worker to its own guest", real)
+	}
 	if !fi.IsDir() && r.Access == policy.Overlay {
 		return m, refuse("%q is one file: an overlay needs a folder", real)
 	}

@@ -20,6 +20,16 @@ func openPath(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
+// onProc says whether f lies in a /proc: what is there means the process that looks, so a guest would read and write
+// its own worker.
+func onProc(f *os.File) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return false, os.NewSyscallError("fstatfs", err)
+	}
+	return st.Type == unix.PROC_SUPER_MAGIC, nil
+}
+
 func identity(f *os.File) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {

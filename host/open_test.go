@@ -192,6 +192,14 @@ func TestRootsThatNoPolicyCanOpen(t *testing.T) {
 			}
 		}
 	}
+	t.Run("the processes of the machine", func(t *testing.T) {
+		for _, root := range []string{"/proc", "/proc/self", "/proc/self/status"} {
+			e := hosttest.Open(t, h, dir, hosttest.Policy(t, grant(fmt.Sprintf("files: {/x: {host: %q, access: read}}", root))), host.Bindings{Name: "test"})
+			if r, err := e.Run(t.Context(), job("args")); err != nil || r.Outcome != host.Denied || !strings.Contains(r.Detail, "processes") {
+				t.Errorf("%s: %+v, %v", root, r, err)
+			}
+		}
+	})
 	t.Run("links do not lead out of the workspace or into protected folders", func(t *testing.T) {
 		ws, out := t.TempDir(), t.TempDir()
 		for _, d := range []string{".git/hooks", "real"} {

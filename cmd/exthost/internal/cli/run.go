@@ -191,6 +191,9 @@ func (a *app) newHost(ceilings []*policy.Policy, weakWalls bool) (*host.Host, er
 		Home: a.cfg.home, Cache: a.cfg.cache, Engine: a.cfg.engine, Workers: a.cfg.workers, Ceilings: ceilings,
 		Progress: a.progress(), WeakWalls: weakWalls, OneRun: true, Spares: 1,
 	}
+	if person := personHome(a.env); person != "" {
+		c.Deny = []string{filepath.Join(person, ".exthost")} // the usual home, also when this run has another
+	}
 	if a.global.verbose {
 		c.Events = func(e host.Event) {
 			denied := ""
