@@ -56,7 +56,6 @@ type hostile struct {
 	name   string
 	class  string
 	kind   string // go, python, module
-	doc    string // first line of the header
 	time   time.Duration
 	stdin  string
 	stdout string
