@@ -115,6 +115,20 @@ func (g *grant) add(by string, caps ...string) error {
 	return nil
 }
 
+// pin binds the grant to a tree.
+func (g *grant) pin(digest string) error {
+	data, err := policy.SetDigest(g.data, digest)
+	if err != nil {
+		return err
+	}
+	p, err := policy.Parse(g.describe(), data)
+	if err != nil {
+		return err
+	}
+	g.data, g.policy = data, p
+	return nil
+}
+
 // by lists who granted, for the report.
 func (g *grant) by() []string {
 	all := []string{}

@@ -545,7 +545,11 @@ func (a *app) takeOnce(ctx context.Context, x extension, g *grant) (taken []once
 	if err != nil {
 		return nil, err
 	}
-	if err := g.add("once", caps...); err != nil {
+	err = g.add("once", caps...)
+	if err == nil && len(caps) > 0 && g.source == fromNothing {
+		err = g.pin(digest) // the tree may change until the host copies it
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.putBack(taken))
 	}
 	return taken, nil

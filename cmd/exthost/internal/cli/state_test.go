@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/exthost/exthost/host"
 )
 
 func testApp(t *testing.T) *app {
@@ -155,5 +157,36 @@ func TestNoHomeFolderIsNotAnError(t *testing.T) {
 	c, err := loadConfig(parseEnviron(nil), globals{}, nil)
 	if err != nil || c.home != "" {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestWhatIsGrantedOnceIsBoundToTheTreeThatAsked(t *testing.T) {
+	a := testApp(t)
+	x := extension{name: "x.py", path: filepath.Join(t.TempDir(), "x.py"), file: true}
+	if err := os.WriteFile(x.path, []byte("print(1)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := host.TreeDigest(t.Context(), x.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	give := func() {
+		all := grantsFile{Once: []once{{x.name, digest, "read /workspace"}}}
+		if err := a.locked(func() error { return a.writeGrants(all) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give()
+	g := &grant{name: x.name}
+	if taken, err := a.takeOnce(t.Context(), x, g); err != nil || len(taken) != 1 || g.policy.Digest != digest {
+		t.Errorf("took %v, %v; the grant is for %q, want %q", taken, err, g.policy.Digest, digest)
+	}
+	give()
+	if err := os.WriteFile(x.path, []byte("print(2)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g = &grant{name: x.name}
+	if taken, err := a.takeOnce(t.Context(), x, g); err != nil || len(taken) != 0 || g.policy != nil {
+		t.Errorf("another tree took %v, %v", taken, err)
 	}
 }
