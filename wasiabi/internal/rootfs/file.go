@@ -27,6 +27,9 @@ func (f *File) begin() Errno {
 	}
 	f.id = i.id
 	f.in = f.fs.quota.of(i.id)
+	if !f.in.looked { // a file of the run's own is empty the first time
+		f.in.looked, f.in.holes = true, max(i.size-i.blocks, 0)
+	}
 	f.in.opens++
 	return Success
 }
@@ -94,9 +97,18 @@ func (f *File) put(p []byte, off int64, app bool) (int, Errno) {
 	if app {
 		off = i.size
 	}
+	fill := f.mayFill(&i, off, int64(len(p)))
+	if fill > 0 {
+		if room, e := q.room(f.m, fill); room < fill {
+			if room == 0 {
+				return 0, e
+			}
+			p, fill = p[:room], room
+		}
+	}
 	if grow := off + int64(len(p)) - i.size; grow > 0 {
-		room, e := q.room(f.m, grow)
-		if room < grow {
+		room, e := q.room(f.m, grow+fill)
+		if room -= fill; room < grow {
 			fit := i.size + room - off
 			if fit <= 0 {
 				return 0, e
@@ -112,12 +124,35 @@ func (f *File) put(p []byte, off int64, app bool) (int, Errno) {
 	}
 	if n > 0 {
 		q.written += int64(n)
-		if end := off + int64(n); end > i.size {
-			q.charge(f.in, end-i.size)
+		grow := max(off+int64(n)-i.size, 0)
+		if grow > 0 {
+			q.charge(f.in, grow)
+		}
+		if fill > 0 {
+			f.filled(&i, grow)
 		}
 		return n, Success
 	}
 	return 0, e
+}
+
+// mayFill is how many bytes of holes n bytes at off can fill at most.
+func (f *File) mayFill(i *info, off, n int64) int64 {
+	if f.in.holes == 0 {
+		return 0
+	}
+	return min(max(min(off+n, i.size)-off, 0), f.in.holes)
+}
+
+// filled charges for the holes that were filled since before, beside the growth.
+func (f *File) filled(before *info, grow int64) {
+	after, e := f.h.stat()
+	if e != Success {
+		return
+	}
+	n := min(max(after.blocks-before.blocks-grow, 0), f.in.holes)
+	f.in.holes -= n
+	f.fs.quota.charge(f.in, n)
 }
 
 // SetAppend says whether Append or WriteAt will be used.
@@ -165,14 +200,17 @@ func (f *File) Allocate(off, n int64) Errno {
 	if e != Success {
 		return e
 	}
-	grow := max(off+n-i.size, 0)
-	if room, e := f.fs.quota.room(f.m, grow); room < grow {
+	grow, fill := max(off+n-i.size, 0), f.mayFill(&i, off, n)
+	if room, e := f.fs.quota.room(f.m, grow+fill); room < grow+fill {
 		return e
 	}
 	if e := f.h.allocate(off, n); e != Success {
 		return e
 	}
 	f.fs.quota.charge(f.in, grow)
+	if fill > 0 {
+		f.filled(&i, grow)
+	}
 	return Success
 }
 

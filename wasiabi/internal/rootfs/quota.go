@@ -1,6 +1,7 @@
 package rootfs
 
-// quota counts what a run takes on disk. Sizes are apparent: a hole costs what it pretends to be.
+// quota counts what a run takes on disk. Sizes are apparent: a hole that the run makes costs what it pretends to be, and
+// filling one that was there before costs what is filled.
 type quota struct {
 	fs      *FS
 	written int64 // bytes, in all
@@ -16,6 +17,8 @@ type inode struct {
 	charged int64
 	names   int64 // made by this run
 	links   int64 // of these, hard links
+	holes   int64 // bytes of holes from before, which this run did not pay for
+	looked  bool  // holes is known
 	opens   int
 	gone    bool // no name is left
 }

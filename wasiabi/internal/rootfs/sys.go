@@ -24,6 +24,7 @@ type info struct {
 	mount            uint64 // id of the mount that it lies on; 0 where the system has none: then dev counts
 	kind             Kind
 	size             int64
+	blocks           int64 // bytes on disk; less than size where there are holes
 	nlink            uint64
 	atim, mtim, ctim int64
 }

@@ -12,13 +12,14 @@ func fstatfs(fd int, st *unix.Statfs_t) error { return unix.Fstatfs(fd, st) }
 
 func fromStat(st *unix.Stat_t) info {
 	return info{
-		id:    fileID{uint64(uint32(st.Dev)), st.Ino},
-		kind:  kindOfMode(uint32(st.Mode)),
-		size:  st.Size,
-		nlink: uint64(st.Nlink),
-		atim:  st.Atim.Nano(),
-		mtim:  st.Mtim.Nano(),
-		ctim:  st.Ctim.Nano(),
+		id:     fileID{uint64(uint32(st.Dev)), st.Ino},
+		kind:   kindOfMode(uint32(st.Mode)),
+		size:   st.Size,
+		blocks: st.Blocks * 512,
+		nlink:  uint64(st.Nlink),
+		atim:   st.Atim.Nano(),
+		mtim:   st.Mtim.Nano(),
+		ctim:   st.Ctim.Nano(),
 	}
 }
 

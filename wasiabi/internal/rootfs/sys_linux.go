@@ -26,13 +26,14 @@ func statAt(fd int, name string, flags int) (info, Errno) {
 		return info{}, fromSys(err)
 	}
 	i := info{
-		id:    fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino},
-		kind:  kindOfMode(uint32(st.Mode)),
-		size:  int64(st.Size),
-		nlink: uint64(st.Nlink),
-		atim:  st.Atime.Sec*1e9 + int64(st.Atime.Nsec),
-		mtim:  st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec),
-		ctim:  st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		id:     fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino},
+		kind:   kindOfMode(uint32(st.Mode)),
+		size:   int64(st.Size),
+		blocks: int64(st.Blocks) * 512,
+		nlink:  uint64(st.Nlink),
+		atim:   st.Atime.Sec*1e9 + int64(st.Atime.Nsec),
+		mtim:   st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec),
+		ctim:   st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
 	}
 	if st.Mask&unix.STATX_MNT_ID != 0 {
 		i.mount = st.Mnt_id

@@ -197,7 +197,7 @@ func kindOf(m fs.FileMode) Kind {
 // the others.
 func infoOf(i fs.FileInfo) info {
 	t := i.ModTime().UnixNano()
-	return info{kind: kindOf(i.Mode()), size: i.Size(), nlink: 1, atim: t, mtim: t, ctim: t}
+	return info{kind: kindOf(i.Mode()), size: i.Size(), blocks: i.Size(), nlink: 1, atim: t, mtim: t, ctim: t}
 }
 
 func (d dirHandle) stat() (info, Errno) {
