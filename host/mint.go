@@ -244,13 +244,6 @@ func (e *Extension) protectedRoot(real string) bool {
 	return policy.IsProtected(strings.Split(strings.Trim(filepath.ToSlash(rel), "/"), "/")...)
 }
 
-// lastNames are the names of the folders on the way to a root, and its own.
-func lastNames(real string) []string {
-	const most = 16
-	names := strings.Split(strings.Trim(filepath.ToSlash(real), "/"), "/")
-	return names[max(0, len(names)-most):]
-}
-
 // hideDenied compares by file identity, so that a bind mount or another spelling of a denied folder is recognised.
 // hide are the patterns for the denied folders below the root; inside says that the root lies in one.
 func (e *Extension) hideDenied(root string, fi fs.FileInfo) (hide []string, inside bool, err error) {
