@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,12 +13,31 @@ func openPath(path string) (*os.File, error) {
 	// The path was resolved before, so a link in it now was put there since.
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a container whose filter does not know the call
-		fd, err = unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err = openSteps(path)
 	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openSteps is openat2 with RESOLVE_NO_SYMLINKS for an absolute path. A link at the end gives a handle of the link.
+func openSteps(path string) (int, error) {
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	names := strings.Split(strings.Trim(path, "/"), "/")
+	for i, name := range names {
+		if err != nil || name == "" {
+			break
+		}
+		flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		if i < len(names)-1 {
+			flags |= unix.O_DIRECTORY // with it, a link is none
+		}
+		next, nextErr := unix.Openat(fd, name, flags, 0)
+		unix.Close(fd)
+		fd, err = next, nextErr
+	}
+	return fd, err
 }
 
 // onProc says whether f lies in a /proc: what is there means the process that looks, so a guest would read and write
