@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/exthost/exthost/guests"
+	"github.com/exthost/exthost/policy"
 )
 
 var demo = regexp.MustCompile("(?s)\n## A minute\n.*?\n```\n(.*?)```\n")
@@ -61,5 +62,53 @@ func TestReadmeDemoIsWhatHappens(t *testing.T) {
 	}
 	if commands < 4 {
 		t.Errorf("README.md shows %d commands only", commands)
+	}
+}
+
+var (
+	example = regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n")
+	listed  = regexp.MustCompile(`(?m)^  ([a-z]+)( [a-z]+)?  `)
+)
+
+func TestReadmePolicyParsesAndPassesItsTests(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := example.FindSubmatch(readme)
+	if text == nil {
+		t.Fatal("README.md has no policy")
+	}
+	// The digest is shortened there.
+	p, err := policy.Parse("README.md", []byte(strings.Replace(string(text[1]), "sha256:…", "sha256:"+strings.Repeat("0", 64), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := policy.RunTests(p)
+	if len(results) == 0 {
+		t.Error("the policy has no tests")
+	}
+	for _, r := range results {
+		if !r.OK {
+			t.Error(r)
+		}
+	}
+}
+
+func TestReadmeNamesEachCommand(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := goTool(t, "run", "./cmd/exthost", "help")
+	commands := listed.FindAllStringSubmatch(string(out), -1)
+	if len(commands) < 10 {
+		t.Fatalf("exthost help lists %d commands only:\n%s", len(commands), out)
+	}
+	for _, c := range commands {
+		verb := strings.TrimSpace(c[2])
+		if !strings.Contains(string(readme), "`exthost "+c[1]) || verb != "" && !strings.Contains(string(readme), verb+"`") {
+			t.Errorf("README.md does not name exthost %s%s", c[1], c[2])
+		}
 	}
 }
