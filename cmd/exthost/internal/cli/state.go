@@ -193,8 +193,24 @@ func (a *app) logDenials(add []denial) error {
 	})
 }
 
+// shorten drops the oldest line of the extension that has the most, until no more than n are left: one that is denied
+// a thousand things does not push out what others asked for.
+func shorten(all []denial, n int) []denial {
+	for len(all) > n {
+		count, most := map[string]int{}, ""
+		for _, d := range all {
+			if count[d.Name]++; count[d.Name] > count[most] {
+				most = d.Name
+			}
+		}
+		i := slices.IndexFunc(all, func(d denial) bool { return d.Name == most })
+		all = slices.Delete(all, i, i+1)
+	}
+	return all
+}
+
 func (a *app) writeDenials(all []denial) error {
-	all = all[max(0, len(all)-maxDenials):]
+	all = shorten(all, maxDenials)
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -37,6 +37,24 @@ func TestDenialLogKeepsTheLast(t *testing.T) {
 	}
 }
 
+func TestDenialsOfOneExtensionDoNotPushOutThoseOfAnother(t *testing.T) {
+	a := testApp(t)
+	if err := a.logDenials([]denial{{Version: 1, Name: "quiet", Path: "/q", Capability: "read /a"}}); err != nil {
+		t.Fatal(err)
+	}
+	var flood []denial
+	for i := range 3 * maxDenials {
+		flood = append(flood, denial{Version: 1, Name: "loud", Path: "/l", Capability: fmt.Sprintf("read /%d", i)})
+	}
+	if err := a.logDenials(flood); err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.readDenials()
+	if err != nil || len(all) != maxDenials || all[0].Name != "quiet" || all[len(all)-1].Capability != flood[len(flood)-1].Capability {
+		t.Errorf("%d denials, the first of %q, %v", len(all), all[0].Name, err)
+	}
+}
+
 func TestDenialLogKeepsACapabilityOnce(t *testing.T) {
 	a := testApp(t)
 	for range 3 {
