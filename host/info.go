@@ -40,13 +40,16 @@ type EngineInfo struct {
 	Advisories []Advisory `json:"advisories,omitempty"` // the known ones of its version
 }
 
+// AdvisoryOpen is the verdict on an advisory that nothing in the first wall answers.
+const AdvisoryOpen = "affected"
+
 // Advisory is a known fault of an engine and what it means here.
 type Advisory struct {
 	ID       string `json:"id"`
 	CVE      string `json:"cve,omitempty"`
 	Title    string `json:"title"`
 	Severity string `json:"severity"` // "low", "medium", "high", "critical"
-	Verdict  string `json:"verdict"`  // "affected", "not reachable" or "mitigated"
+	Verdict  string `json:"verdict"`  // [AdvisoryOpen], "not reachable" or "mitigated"
 	Why      string `json:"why"`
 }
 

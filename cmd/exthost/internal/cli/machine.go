@@ -160,12 +160,20 @@ func newVersion() *command {
 					b.WriteString(" (default)")
 				}
 				b.WriteString("\n")
+				closed := 0
 				for _, ad := range e.Advisories {
+					if ad.Verdict != host.AdvisoryOpen && !a.global.verbose {
+						closed++
+						continue
+					}
 					fmt.Fprintf(&b, "  %s (%s): %s", ad.ID, ad.Severity, ad.Verdict)
 					if ad.Why != "" {
 						b.WriteString(": " + ad.Why)
 					}
 					b.WriteString("\n")
+				}
+				if closed > 0 {
+					fmt.Fprintf(&b, "  known and mitigated or not reachable: %d (exthost version -v)\n", closed)
 				}
 			}
 			return a.say("%s", b.String())
