@@ -33,7 +33,7 @@ demo: ## set up all, then run two skills: denied, granted by the hint, working
 	@testdata/demo/demo
 
 test: guests ## every test
-	REQUIRE_WASMTIME=1 EXTHOST_REQUIRE_GUESTS=1 $(GO) test -count=1 $(TESTED)
+	REQUIRE_WASMTIME=1 EXTHOST_REQUIRE_GUESTS=1 $(GO) test -count=1 -timeout 20m $(TESTED)
 
 lint: ## gofmt, go vet, staticcheck
 	@files=$$(git ls-files '*.go' | xargs gofmt -l); [[ -z $$files ]] || { echo "gofmt would change:" $$files; exit 1; }
