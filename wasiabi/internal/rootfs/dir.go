@@ -138,7 +138,7 @@ func (fs *FS) openFolder(t *target, o OpenOptions, w want) (Opened, Errno) {
 
 // openMounted opens the file of a single-file mount.
 func (fs *FS) openMounted(m *mount, o OpenOptions) (Opened, Errno) {
-	a, _ := m.accessAt(nil)
+	a, _ := m.accessAt("", nil)
 	if a == NoAccess {
 		return Opened{}, fs.deny("open", "read", m.Guest, EACCES, "taken away below the mount")
 	}
@@ -623,7 +623,7 @@ func (fs *FS) mayTouch(n *node) Errno {
 }
 
 func (m *mount) rootNarrowed() bool {
-	a, _ := m.accessAt(nil)
+	a, _ := m.accessAt("", nil)
 	return a == NoAccess
 }
 
@@ -652,7 +652,7 @@ func (d *Dir) SetTimesAt(p string, followLinks bool, atim, mtim *int64) Errno {
 		if v.device != NoDevice {
 			return fs.deny("set-times", "write", v.path, EACCES, "no root covers it")
 		}
-		if a, _ := v.mount.accessAt(nil); a == ReadOnly || a == NoAccess {
+		if a, _ := v.mount.accessAt("", nil); a == ReadOnly || a == NoAccess {
 			return fs.deny("set-times", "write", v.path, EROFS, "read-only")
 		}
 		opened, e := fs.openMounted(v.mount, OpenOptions{Write: true})
@@ -795,7 +795,7 @@ func (fs *FS) entries(n *node) ([]DirEntry, Errno) {
 			if matchAny(n.m.hide, keys) {
 				continue
 			}
-			if a, pass := n.m.accessAt(keys); a == NoAccess && !pass {
+			if a, pass := n.m.accessAt(n.relOf(l.name), keys); a == NoAccess && !pass {
 				continue
 			}
 			if l.kind == kindUnknown {

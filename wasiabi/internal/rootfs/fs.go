@@ -133,7 +133,8 @@ type mount struct {
 }
 
 type narrowRule struct {
-	keys   []string // folded components below the mount
+	names  []string // components below the mount
+	keys   []string // the same, folded
 	access Access
 }
 
@@ -221,7 +222,7 @@ func (fs *FS) mount(index uint64, cfg Mount) error {
 		if !ok {
 			continue
 		}
-		m.narrow = append(m.narrow, narrowRule{foldAll(components(rel)), n.Access})
+		m.narrow = append(m.narrow, narrowRule{components(rel), foldAll(components(rel)), n.Access})
 	}
 	if cfg.File {
 		return m.openFile(path.Base(cfg.Guest))

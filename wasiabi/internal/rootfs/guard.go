@@ -97,7 +97,7 @@ func (fs *FS) allowedAt(m *mount, place, name string) bool {
 	if fs.guarded(m, keys) || matchAny(m.hide, keys) {
 		return false
 	}
-	a, _ := m.accessAt(keys)
+	a, _ := m.accessAt(path.Join(rel, name), keys)
 	return a == ReadWrite || a == Overlay
 }
 
@@ -139,7 +139,7 @@ func (fs *FS) rebase(n *node) {
 		return
 	}
 	n.rel, n.keys, n.guest = rel, foldAll(components(rel)), path.Join(n.m.Guest, rel)
-	n.access, _ = n.m.accessAt(n.keys)
+	n.access, _ = n.m.accessAt(rel, n.keys)
 }
 
 // movedSince tells whether a folder is no longer where it was judged.

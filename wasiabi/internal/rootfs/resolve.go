@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -352,7 +353,7 @@ func (fs *FS) gate(cur *node, name string, w want) (access Access, keys []string
 		}
 		return 0, nil, fs.deny(w.op, w.verb, cur.join(name), e, "hidden")
 	}
-	access, pass := m.accessAt(keys)
+	access, pass := m.accessAt(cur.relOf(name), keys)
 	if access == NoAccess && !pass {
 		if w.quiet {
 			return 0, nil, ENOENT
@@ -362,22 +363,31 @@ func (fs *FS) gate(cur *node, name string, w want) (access Access, keys []string
 	return access, keys, Success
 }
 
-// accessAt is the access of the longest rule, never more than the mount's own; pass tells that a deeper rule gives
-// access back, so that the way to it must be open.
-func (m *mount) accessAt(keys []string) (a Access, pass bool) {
-	a = m.Access
-	longest := -1
+// accessAt is the access of the longest rule at rel, whose folded components are keys; never more than the mount's own.
+// Another spelling may be the same file or another one, so it gets no more than either reading gives. pass tells that a
+// deeper rule gives access back, so that the way to it must be open.
+func (m *mount) accessAt(rel string, keys []string) (a Access, pass bool) {
+	if len(m.narrow) == 0 {
+		return m.Access, false
+	}
+	names := components(rel)
+	exact, folded := m.Access, m.Access
+	longest, longestExact := -1, -1
 	for _, r := range m.narrow {
+		n := len(r.keys)
 		switch {
-		case len(r.keys) <= len(keys):
-			if len(r.keys) > longest && equal(r.keys, keys[:len(r.keys)]) {
-				longest, a = len(r.keys), weaker(m.Access, r.access)
+		case n > len(keys):
+			pass = pass || r.access != NoAccess && equal(r.keys[:len(keys)], keys)
+		case equal(r.keys, keys[:n]):
+			if n > longest {
+				longest, folded = n, weaker(m.Access, r.access)
 			}
-		case r.access != NoAccess && equal(r.keys[:len(keys)], keys):
-			pass = true
+			if n > longestExact && slices.Equal(r.names, names[:n]) {
+				longestExact, exact = n, weaker(m.Access, r.access)
+			}
 		}
 	}
-	return a, pass
+	return min(exact, folded), pass // of none, reading and the mount's own
 }
 
 func equal(a, b []string) bool {
@@ -614,7 +624,7 @@ func (fs *FS) enterVirtual(cur *node, name string, v *vnode, w want) (*node, Err
 			refs: 1, parent: cur.retain(), v: v, m: m, guest: v.path, low: m.low, top: m.top, borrowed: true,
 			ids: [2]fileID{m.lowInfo.id, m.topInfo.id},
 		}
-		n.access, _ = m.accessAt(nil)
+		n.access, _ = m.accessAt("", nil)
 		if m.Immutable && cur.m == nil {
 			n.pinned = true
 			m.cache[""] = n.retain()

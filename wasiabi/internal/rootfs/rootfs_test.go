@@ -631,6 +631,32 @@ func TestNarrowedPathsAreWeaker(t *testing.T) {
 	tr.want("elsewhere", tr.write("w/w/f", "x"), Success)
 }
 
+func TestAnotherSpellingGetsNoMoreAccess(t *testing.T) {
+	base := files(t, map[string]string{"a/pub/f": "pub", "b/f": "b"})
+	for _, name := range []string{"a/PUB", "a/pub:x", "a/pub."} {
+		if err := os.Mkdir(filepath.Join(base, name), 0o755); err != nil {
+			t.Skipf("this file system has one name for both: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(base, name, "f"), []byte("other"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := rw(base)
+	cfg.Mounts[0].Narrow = []Narrow{{"/w/a", NoAccess}, {"/w/a/pub", ReadWrite}, {"/w/b", ReadOnly}}
+	tr := newTree(t, cfg)
+	if got, e := tr.read("w/a/pub/f"); got != "pub" || e != Success {
+		t.Errorf("given back: %q %v", got, e)
+	}
+	tr.want("given back, write", tr.write("w/a/pub/g", "x"), Success)
+	for _, p := range []string{"w/a/PUB/f", "w/a/pub:x/f", "w/a/pub./f"} {
+		tr.want(p, tr.open(p, OpenOptions{Read: true}), EACCES)
+	}
+	tr.want("weaker in any spelling", tr.write("w/B", "x"), EROFS)
+	if got := tr.names("w/a"); strings.Contains(got, "PUB") {
+		t.Errorf("the listing shows %q", got)
+	}
+}
+
 func TestSingleFileMountIsRewrittenInPlace(t *testing.T) {
 	base := files(t, map[string]string{"f": "old", "g": "low"})
 	tr := newTree(t, Config{Mounts: []Mount{
