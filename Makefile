@@ -40,8 +40,9 @@ lint: ## gofmt, go vet, staticcheck
 	$(GO) vet $(TESTED)
 	$(GO) tool staticcheck $(TESTED)
 
-bench: guests ## every benchmark
+bench: guests build ## every benchmark; whole commands if hyperfine is there
 	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
+	if command -v hyperfine >/dev/null; then testdata/bench/commands; else echo "hyperfine is not installed: whole commands are left out"; fi
 
 fuzz: ## each fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
