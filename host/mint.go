@@ -167,9 +167,6 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	if within(e.snap.Dir, real) && r.Access == policy.ReadWrite {
 		return m, refuse("an extension's own files cannot be written")
 	}
-	if r.Access > policy.ReadOnly && e.protectedRoot(real) {
-		return m, refuse("%q makes other programs run code or steers agents, and can only be read", real)
-	}
 	if r.Create {
 		// Missing folders are made where the resolved path says, so nothing is made inside what is denied.
 		if _, err := os.Lstat(real); errors.Is(err, fs.ErrNotExist) { // one file may be there instead
@@ -230,18 +227,6 @@ func (e *Extension) root(r policy.Root, vars policy.Vars) (m worker.Mount, err e
 	}
 	m.Hide = append(m.Hide, hide...)
 	return m, nil
-}
-
-// protectedRoot says whether a root is, or lies in, a folder with a protected name. The workspace and the kept folder are
-// where a person put them, whatever their own path says.
-func (e *Extension) protectedRoot(real string) bool {
-	rel := real
-	for _, base := range []string{e.bind.Home, e.bind.Workspace, e.bind.Data} {
-		if within(base, real) {
-			rel, _ = filepath.Rel(base, real) // the last one that holds it counts
-		}
-	}
-	return policy.IsProtected(strings.Split(strings.Trim(filepath.ToSlash(rel), "/"), "/")...)
 }
 
 // hideDenied compares by file identity, so that a bind mount or another spelling of a denied folder is recognised.
