@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/exthost/exthost/guests"
 	"github.com/exthost/exthost/host/internal/engine"
+	"github.com/exthost/exthost/host/internal/module/wasmbuild"
 )
 
 // bigGuest is a Go program of about 14 MB as a WASI module: Go's own vet.
@@ -102,6 +104,46 @@ func BenchmarkRunCold(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkKill is the time from the end of a run's context to the return of Run, with the worker gone. It is to stay
+// below 100 ms.
+func BenchmarkKill(b *testing.B) {
+	spin := []byte{0x03, 0x40, 0x0c, 0x00, 0x0b} // loop; br 0; end
+	for _, i := range engine.All() {
+		b.Run(i.Name, func(b *testing.B) {
+			h := testHost(b, Config{Engine: i.Name, Cache: benchCache(b)})
+			m := wasmbuild.New()
+			m.Memory(1, 1)
+			m.Start(m.Func(wasmbuild.Sig(), nil, spin))
+			path := filepath.Join(b.TempDir(), "spin.wasm")
+			if err := os.WriteFile(path, m.Bytes(), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			e, err := h.Open(context.Background(), path, nil, Bindings{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var late time.Duration
+			n := 0
+			for b.Loop() {
+				ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+				if n == 0 {
+					// the first compiles
+					cancel()
+					ctx, cancel = context.WithTimeout(context.Background(), 2*time.Second)
+				}
+				deadline, _ := ctx.Deadline()
+				if _, err := e.Run(ctx, Job{Env: []string{}}); err == nil {
+					b.Fatal("an endless loop ended")
+				}
+				late += time.Since(deadline)
+				n++
+				cancel()
+			}
+			b.ReportMetric(float64(late.Microseconds())/1000/float64(n), "ms-late")
+		})
 	}
 }
 
