@@ -72,8 +72,12 @@ func (a *app) grant(f *grantFlags, args []string) error {
 		return err
 	}
 	for _, c := range args[1:] { // all of them, before anything is written
-		if _, _, err := parseGrant(c); err != nil {
+		parsed, _, err := parseGrant(c)
+		if err != nil {
 			return err
+		}
+		if k := parsed.Kind; !f.ceiling && k != policy.Read && k != policy.Write && k != policy.Env {
+			return fail(exitCannot, "exthost help policy", "%s: this version can grant read, write and env only", printable(c))
 		}
 	}
 	if f.yes {

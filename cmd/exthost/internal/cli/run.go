@@ -42,7 +42,7 @@ func newRun() *command {
 		long: "EXT is a folder with SKILL.md, or a file (.wasm, .py), and begins with ./ ../ / or ~/. SCRIPT is a path in\n" +
 			"the folder; without it the only script there is run. What stands after -- is the script's.",
 		examples: []string{
-			"run ./pdf-report scripts/report.py -- --in q3.csv",
+			"run ./pdf-report scripts/report.py -- --in /workspace/q3.csv",
 			"run --policy p.yaml --json ./tool.wasm",
 			"run --dry-run ./pdf-report scripts/report.py",
 		},
@@ -416,6 +416,8 @@ func (s *session) reason(d policy.Decision, reported host.Denial) string {
 	switch {
 	case d.Allowed:
 		return reported.Reason // the policy alone does not explain it: a link that leaves its root, for instance
+	case s.grant.source == fromFlags && d.Layer == policy.LayerNone && d.Rule.IsZero():
+		return "no --dir covers it"
 	case s.grant.file == "" && d.Layer == policy.LayerNone && d.Rule.IsZero():
 		return fmt.Sprintf("nothing is granted to %s: it has no policy", s.x.name)
 	}
