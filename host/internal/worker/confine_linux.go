@@ -53,7 +53,10 @@ type capHeader struct {
 	pid     int32
 }
 
-type capData struct{ effective, permitted, inheritable uint32 }
+type capData struct {
+	effective, permitted uint32
+	_                    uint32 // inheritable
+}
 
 // noCaps are the arguments of capset. They are global because their addresses go through calls that the compiler does not
 // know to hold pointers: a stack may move.

@@ -778,9 +778,9 @@ func TestDiskAndEntriesAreCounted(t *testing.T) {
 		return o.File
 	}
 	f := open("w/a")
-	n, e := f.WriteAt(make([]byte, 800), 0)
+	_, e := f.WriteAt(make([]byte, 800), 0)
 	tr.want("write", e, Success)
-	n, e = f.WriteAt(make([]byte, 800), 800)
+	n, e := f.WriteAt(make([]byte, 800), 800)
 	if n != 200 || e != Success {
 		t.Errorf("what fits: %d %v, want 200", n, e)
 	}

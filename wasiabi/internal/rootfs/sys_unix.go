@@ -96,8 +96,6 @@ func (d dirHandle) openDir(name string) (dirHandle, Errno) {
 	return dirHandle{int32(fd) + 1}, Success
 }
 
-func (d dirHandle) dup() (dirHandle, Errno) { return d.openDir(".") }
-
 // openFile opens a regular file. It never blocks, never truncates and never follows a link; create makes the file
 // and fails if there is one.
 func (d dirHandle) openFile(name string, read, write, app, create bool) (fileHandle, Errno) {
