@@ -14,7 +14,7 @@ import (
 func init() {
 	Register("host_paths", func() {
 		for _, path := range []string{"/etc/passwd", "/etc/hostname", "/proc/self/environ", "/proc/self/maps", "/proc/self/fd/0", "/proc/1/cmdline",
-			"/proc/version", "/sys/class/net", "/dev/mem", "/dev/tty", "/dev/fd/0", "/dev/stdin", "/dev/pts/0", "/dev/shm", "/root", "/root/.ssh",
+			"/proc/version", "/sys/class/net", "/dev/mem", "/dev/tty", "/dev/fd/0", "/dev/stdin", "/dev/pts/0", "/dev/shm", "/var/root", "/var/root/.ssh",
 			"/home", "/var/run/docker.sock", "/run", "/mnt", "/boot", "/outside/secret.txt", "/home/guest/../../outside/secret.txt"} {
 			_, err := os.ReadFile(path)
 			if err == nil {
