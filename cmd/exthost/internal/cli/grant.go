@@ -95,6 +95,9 @@ func (a *app) grant(f *grantFlags, args []string) error {
 		}
 		return a.grantCeiling(args[1:], person)
 	}
+	if t.path == "" && len(args) < 2 {
+		return fail(exitCannot, "name it by its path, for example ./"+t.name, "nothing remembers where %q is, so there is no tree to renew its grant for", t.name)
+	}
 	return a.grantLines(t, args[1:], person)
 }
 
@@ -102,10 +105,11 @@ func (a *app) grant(f *grantFlags, args []string) error {
 type target struct {
 	name   string
 	path   string // absolute; "" when nothing remembers where it is
-	digest string // of the tree as it is now
+	digest string // of the tree as it is now; of the tree that has the grant, if path is ""
 }
 
-// grantTarget resolves NAME: a path, or the name of an extension that a denial remembers.
+// grantTarget resolves NAME: a path, the name of an extension that a denial remembers, or else of one that has a grant
+// already. The last is for the tree that has it: another tree of that name still has none.
 func (a *app) grantTarget(arg string) (target, error) {
 	t := target{name: arg}
 	if isPath(arg) {
@@ -135,6 +139,10 @@ func (a *app) grantTarget(arg string) (target, error) {
 		}
 	}
 	if t.path == "" {
+		if _, p, err := readPolicy(a.policyFile(t.name)); err == nil && p.Digest != "" {
+			t.digest = p.Digest
+			return t, nil
+		}
 		return t, fail(exitCannot, "name it by its path, for example ./"+t.name,
 			"nothing remembers where %q is: it has no denial in the log", t.name)
 	}
