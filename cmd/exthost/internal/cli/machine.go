@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/exthost/exthost/host"
+	"github.com/exthost/exthost/policy"
 )
 
 func noArgs(name string, args []string) error {
@@ -127,6 +128,10 @@ func (a *app) checkFiles() []host.Check {
 			checks = append(checks, host.Check{Name: name, State: "warn", Detail: "has no digest: it binds to nothing",
 				Hint: shellCommand("exthost", "grant", strings.TrimSuffix(filepath.Base(file), ".yaml"))})
 		default:
+			if refused := policy.New(p).Unenforced(); len(refused) > 0 {
+				checks = append(checks, host.Check{Name: name, State: "warn", Detail: "every run is refused: " + refused[0].Msg})
+				continue
+			}
 			add(name, p.Digest, nil)
 		}
 	}
