@@ -18,6 +18,7 @@ import (
 	"github.com/exthost/exthost/host/internal/module"
 	"github.com/exthost/exthost/host/internal/scratch"
 	"github.com/exthost/exthost/host/internal/worker"
+	"github.com/exthost/exthost/policy"
 )
 
 // Deadlines of a compilation. One of a bundled runtime is trusted to end, and ends late on a busy machine.
@@ -266,6 +267,9 @@ func (h *Host) compile(ctx context.Context, src source, b *binding) (*cache.Arte
 		return nil, wallError(err)
 	}
 	c, err := w.Compile(ctx, worker.CompileJob{Module: f, Time: limit})
+	if errors.Is(err, worker.ErrTime) {
+		return nil, fmt.Errorf("%w: compiling took longer than %s", err, policy.FormatTime(limit))
+	}
 	if err != nil {
 		return nil, err
 	}

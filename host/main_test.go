@@ -284,6 +284,9 @@ func TestLimitsEndAGuest(t *testing.T) {
 				if !strings.HasPrefix(r.Stdout, tt.stdout) {
 					t.Errorf("stdout %.100q", r.Stdout)
 				}
+				if tt.limit == "time" && !strings.Contains(r.Detail, "longer than 3s") {
+					t.Errorf("the detail does not say how long: %q", r.Detail)
+				}
 				if tt.limit == "time" && (r.Duration < 2900*time.Millisecond || r.Duration > 10*time.Second) {
 					t.Errorf("ended after %v", r.Duration)
 				}

@@ -37,7 +37,7 @@ func judge(err error) *verdict {
 	case errors.Is(err, errRSS):
 		return &verdict{outcome: Limit, limit: "memory", detail: "the worker's memory went over limits.memory and what an engine needs"}
 	case errors.Is(err, worker.ErrTime):
-		return &verdict{outcome: Limit, limit: "time", detail: "the time limit was reached"}
+		return &verdict{outcome: Limit, limit: "time", detail: err.Error()}
 	case errors.As(err, &denied):
 		return &verdict{outcome: Denied, detail: denied.Error()}
 	case errors.As(err, &refused):

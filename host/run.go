@@ -17,6 +17,7 @@ import (
 
 	"github.com/exthost/exthost/host/internal/scratch"
 	"github.com/exthost/exthost/host/internal/worker"
+	"github.com/exthost/exthost/policy"
 )
 
 // rssRoom is what a worker may use beside the guest's memory: the engine, its code, its own heap. The kernel's limit is
@@ -172,6 +173,9 @@ func (r *run) attempt(ctx context.Context, src source, b *binding, n int) (bool,
 		r.note("runs without a wall, as a person accepted: %s", strings.Join(w.missing, "; "))
 	}
 	res, err := r.exec(ctx, w, b, c)
+	if errors.Is(err, worker.ErrTime) {
+		err = fmt.Errorf("%w: the run took longer than %s", err, policy.FormatTime(b.limits.Time))
+	}
 	if refused := (*worker.JobError)(nil); errors.As(err, &refused) && n == 0 && refused.Kind == "code" {
 		// Code that the engine does not take, of another build of it for instance, is made anew once.
 		h.code.forget(c)
