@@ -287,7 +287,7 @@ func TestLimitsEndAGuest(t *testing.T) {
 				if tt.limit == "time" && !strings.Contains(r.Detail, "longer than 3s") {
 					t.Errorf("the detail does not say how long: %q", r.Detail)
 				}
-				if tt.limit == "time" && (r.Duration < 2900*time.Millisecond || r.Duration > 10*time.Second) {
+				if tt.limit == "time" && (r.Duration < 2900*time.Millisecond || r.Duration > 4*time.Second) {
 					t.Errorf("ended after %v", r.Duration)
 				}
 				if tt.limit == "output" {
@@ -312,7 +312,7 @@ func TestAJobOnlyNarrows(t *testing.T) {
 		start := time.Now()
 		j := job("sleep", "1h")
 		j.Time = 300 * time.Millisecond
-		if r := hosttest.Run(t, e, j); r.Limit != "time" || time.Since(start) > 10*time.Second {
+		if r := hosttest.Run(t, e, j); r.Limit != "time" || time.Since(start) > 3*time.Second {
 			t.Errorf("after %v: %s", time.Since(start), r)
 		}
 		j = job("alloc")
@@ -323,39 +323,53 @@ func TestAJobOnlyNarrows(t *testing.T) {
 	})
 }
 
-// How fast is measured by BenchmarkKill: on a busy machine a test cannot tell.
-func TestCancelKillsAtOnce(t *testing.T) {
+// Other tests may hold all processors for a while, so the best of a few attempts has to keep the promise of Run, and none
+// may take seconds.
+func TestCancelKillsWithin100ms(t *testing.T) {
 	onEngines(t, func(t *testing.T, h *host.Host) {
 		e := hosttest.Open(t, h, skill(t, nil), nil, host.Bindings{Name: "test"})
 		hosttest.Run(t, e, job("args")) // compiled and warm
 		for _, what := range []string{"spin", "sleep"} {
 			t.Run(what, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				first := make(chan struct{})
-				var once sync.Once
-				var cancelled time.Time
-				go func() {
-					<-first
-					time.Sleep(50 * time.Millisecond)
-					cancelled = time.Now()
-					cancel()
-				}()
-				j := job(what, "1h")
-				j.Stdout = writerFunc(func(b []byte) (int, error) {
-					once.Do(func() { close(first) })
-					return len(b), nil
-				})
-				r, err := e.Run(ctx, j)
-				if took := time.Since(cancelled); took > 3*time.Second {
-					t.Errorf("returned %v after the cancel", took)
+				best := time.Hour
+				for range 5 {
+					best = min(best, cancelled(t, e, what))
 				}
-				if !errors.Is(err, context.Canceled) || r == nil || r.Outcome != host.HostError {
-					t.Errorf("got %+v, %v", r, err)
+				if best > 100*time.Millisecond {
+					t.Errorf("returned %v after the cancel at best", best)
 				}
 			})
 		}
 	})
+}
+
+// cancelled runs a guest that never ends, cancels it and returns how long Run took from there.
+func cancelled(t *testing.T, e *host.Extension, what string) time.Duration {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := make(chan struct{})
+	var once sync.Once
+	var at time.Time
+	go func() {
+		<-first
+		time.Sleep(50 * time.Millisecond)
+		at = time.Now()
+		cancel()
+	}()
+	j := job(what, "1h")
+	j.Stdout = writerFunc(func(b []byte) (int, error) {
+		once.Do(func() { close(first) })
+		return len(b), nil
+	})
+	r, err := e.Run(ctx, j)
+	took := time.Since(at)
+	if took > 3*time.Second {
+		t.Errorf("returned %v after the cancel", took)
+	}
+	if !errors.Is(err, context.Canceled) || r == nil || r.Outcome != host.HostError {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	return took
 }
 
 type writerFunc func([]byte) (int, error)

@@ -274,8 +274,8 @@ func TestAGuestIsKilledAtOnce(t *testing.T) {
 					if !errors.Is(err, want) {
 						t.Errorf("%s: %+v, %v", how, r, err)
 					}
-					// That it takes less than 100 ms is measured by the host's BenchmarkKill: other tests may hold all processors here.
-					if took > 3*time.Second {
+					// 100 ms is the aim on a quiet machine; other tests may hold both processors.
+					if took > 400*time.Millisecond {
 						t.Errorf("%s: ended %v late", how, took)
 					}
 					if !gone(w.PID(), time.Millisecond) {
