@@ -180,8 +180,7 @@ func (r Runtime) Unpack(parent string) (Unpacked, error) {
 	}
 	dir := filepath.Join(parent, r.ID())
 	u := Unpacked{Dir: dir, Module: filepath.Join(dir, "module.wasm"), Root: filepath.Join(dir, "root")}
-	bad := r.Verify(dir)
-	if bad == nil {
+	if r.Verify(dir) == nil {
 		return u, nil
 	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -195,19 +194,38 @@ func (r Runtime) Unpack(parent string) (Unpacked, error) {
 	if err := r.unpack(filepath.Join(fresh, "new")); err != nil {
 		return Unpacked{}, fmt.Errorf("%s: unpack: %w", r.Name, err)
 	}
-	// A damaged folder is moved away first: a folder cannot be renamed over one that is not empty.
-	if !errors.Is(bad, fs.ErrNotExist) || exists(dir) {
-		if err := os.Rename(dir, filepath.Join(fresh, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// The name is taken by whoever renames first: a folder cannot be renamed over one that is not empty. What stands there
+	// is looked at again and only moved away when it is still wrong, for another process may just have mended it.
+	for range 3 {
+		err = os.Rename(filepath.Join(fresh, "new"), dir)
+		if err == nil || r.Verify(dir) == nil {
+			return u, nil
+		}
+		if err := r.moveAway(dir, fresh); err != nil {
 			return Unpacked{}, err
 		}
 	}
-	if err := os.Rename(filepath.Join(fresh, "new"), dir); err != nil {
-		// Another process was first. What it put there counts only if it is right.
-		if r.Verify(dir) != nil {
-			return Unpacked{}, err
-		}
+	return Unpacked{}, err
+}
+
+// moveAway moves a damaged dir into a new folder below trash. If it was mended between the look and the move it goes back.
+func (r Runtime) moveAway(dir, trash string) error {
+	old, err := os.MkdirTemp(trash, "old-")
+	if err != nil {
+		return err
 	}
-	return u, nil
+	moved := filepath.Join(old, "dir")
+	if err := os.Rename(dir, moved); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if r.Verify(moved) == nil {
+		// Fails when yet another one has taken the name; that one is as good.
+		_ = os.Rename(moved, dir)
+	}
+	return nil
 }
 
 // Verify tells whether dir holds the files of the runtime and nothing else, each with its digest. Links are refused.
@@ -328,11 +346,6 @@ func (f File) copy(out io.Writer, in io.Reader) error {
 		return fmt.Errorf("%q does not have its pinned digest", f.Path)
 	}
 	return nil
-}
-
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }
 
 // Interpreter returns the base name of the program that a script's first line ("#!…") calls, "" when there is none;
