@@ -23,6 +23,7 @@ type desc struct {
 	off     int64
 	dir     *rootfs.Dir
 	device  rootfs.Device
+	ask     *request // of a device that asks the host
 	preopen bool
 }
 
@@ -34,6 +35,8 @@ func (d *desc) close() {
 		d.file.Close()
 	case kindDir:
 		d.dir.Close()
+	case kindDevice:
+		d.ask.close()
 	}
 }
 

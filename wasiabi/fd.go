@@ -86,6 +86,9 @@ func fdPread(p *Process, m memory, a []uint64) (errno, error) {
 	if int64(a[3]) < 0 {
 		return rootfs.EINVAL, nil
 	}
+	if d.ask != nil {
+		return rootfs.ESPIPE, nil
+	}
 	return p.read(d, m, a[1], a[2], a[4], int64(a[3]))
 }
 
@@ -108,6 +111,9 @@ func (p *Process) read(d *desc, m memory, iovs, n, result uint64, at int64) (err
 			n, e := d.file.ReadAt(b, off+done)
 			return n, e, nil
 		case kindDevice:
+			if d.ask != nil {
+				return p.readAnswer(d.ask, b), rootfs.Success, nil
+			}
 			n, e := readDevice(d.device, b)
 			return n, e, nil
 		}
@@ -140,6 +146,9 @@ func fdPwrite(p *Process, m memory, a []uint64) (errno, error) {
 	}
 	if int64(a[3]) < 0 {
 		return rootfs.EINVAL, nil
+	}
+	if d.ask != nil {
+		return rootfs.ESPIPE, nil
 	}
 	return p.write(d, m, a[1], a[2], a[4], int64(a[3]))
 }
@@ -185,6 +194,9 @@ func (p *Process) write(d *desc, m memory, iovs, n, result uint64, at int64) (er
 			return n, e, nil
 		case d.kind == kindFile:
 			n, e := d.file.WriteAt(b, off+done)
+			return n, e, nil
+		case d.ask != nil:
+			n, e := p.writeRequest(d.ask, b)
 			return n, e, nil
 		case d.kind == kindDevice:
 			return len(b), rootfs.Success, nil

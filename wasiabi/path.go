@@ -178,6 +178,11 @@ func pathOpen(p *Process, m memory, a []uint64) errno {
 		}
 	default:
 		d.kind, d.device, d.rights, d.inherit = kindDevice, got.Device, rights&deviceRights, 0
+		if asks(got.Device) {
+			if d.ask = p.newRequest(got.Device); d.ask == nil {
+				return rootfs.EBUSY
+			}
+		}
 	}
 	return m.put32(a[8], p.add(d))
 }

@@ -39,6 +39,8 @@ type Process struct {
 	events events
 	usage  Usage
 	gone   []string
+	asking int // open requests to the host
+	logged int // notes taken
 }
 
 const maxArgs = 1 << 20 // bytes of all arguments, or of all variables

@@ -22,7 +22,7 @@ import (
 )
 
 // Version is the version of the ABI, as ABI.md describes it. It changes when a guest could tell.
-const Version = 1
+const Version = 2
 
 // Access says what a mount allows.
 type Access uint8
@@ -57,11 +57,11 @@ type Narrow struct {
 
 // Event is something a guest did or was refused. Paths are the guest's, unescaped: they are the guest's text.
 type Event struct {
-	Op         string // "open", "create", "remove", "rename", "link", "symlink", "readlink", "set-times", "limit"
-	Capability string // canonical capability string, for instance "write /out/a.txt"; "limit NAME" for a limit
+	Op         string // "open", "create", "remove", "rename", "link", "symlink", "readlink", "set-times", "http", "run", "log", "limit"
+	Capability string // capability string, for instance "write /out/a.txt"; "limit NAME" for a limit, "log" for a note
 	Denied     bool
 	Errno      string // name, on refusals
-	Detail     string // at most 512 bytes, for the operator only: may tell of the host
+	Detail     string // at most 512 bytes, for the operator only: may tell of the host. The guest's text for "log"
 	Count      int    // how often; repeats of an event are told once more, when the process closes
 }
 

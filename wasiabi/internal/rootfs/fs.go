@@ -108,6 +108,10 @@ const (
 	Null
 	Zero
 	Urandom
+	// Devices that ask the host; what is written to and read from them is package wasiabi's.
+	AskHTTP
+	AskRun
+	AskLog
 )
 
 // mount is an open Mount.
@@ -160,6 +164,16 @@ func New(cfg Config) (*FS, error) {
 	}{{"null", Null}, {"zero", Zero}, {"urandom", Urandom}} {
 		if n := dev.child(d.name); n.mount == nil {
 			n.device = d.dev
+		}
+	}
+	if ask := dev.child("exthost"); ask.mount == nil {
+		for _, d := range []struct {
+			name string
+			dev  Device
+		}{{"http", AskHTTP}, {"log", AskLog}, {"run", AskRun}} {
+			if n := ask.child(d.name); n.mount == nil {
+				n.device = d.dev
+			}
 		}
 	}
 	var n uint64

@@ -325,7 +325,7 @@ func TestWhatNoRootCoversIsDeniedAndNotThere(t *testing.T) {
 	if got := tr.names("usr"); got != "local" {
 		t.Errorf("/usr holds %q", got)
 	}
-	if got := tr.names("dev"); got != "null urandom zero" {
+	if got := tr.names("dev"); got != "exthost null urandom zero" {
 		t.Errorf("/dev holds %q", got)
 	}
 }
