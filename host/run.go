@@ -343,6 +343,9 @@ func (r *run) account(w *bound, b *binding, res *worker.Result) {
 	}
 	folder := filepath.Join(w.scratch.Path, r.report.Run)
 	r.report.Changes = r.changes(b, folder, removed)
+	for _, n := range r.trail.notes {
+		r.note("%s", n)
+	}
 	if n := r.trail.bad; n > 0 {
 		r.note("%d reports of the worker were dropped because they made no sense", n)
 	}

@@ -24,7 +24,12 @@ const (
 	maxChanges = 2000
 	maxText    = 512
 	maxTouched = 4000
+
+	maxScriptNotes = 10
 )
+
+// noNetwork says why no grant would help.
+const noNetwork = "this version has no network"
 
 const (
 	observed = "observed" // the host saw it itself
@@ -41,6 +46,7 @@ type trail struct {
 	denied  map[string]*Denial
 	over    int
 	met     []string // limits that the guest met
+	notes   []string // what the script wrote to /dev/exthost/log
 	touched map[string]string
 	paths   []string
 	bad     int
@@ -75,6 +81,14 @@ func (t *trail) reported(ev wasiabi.Event) {
 		t.send(Event{Op: "limit", Denied: ev.Denied, Source: reported, Detail: name})
 		return
 	}
+	switch ev.Op {
+	case "log":
+		t.log(ev.Detail)
+		return
+	case "http", "run":
+		t.asked(ev, count)
+		return
+	}
 	c, err := parseFileCapability(ev.Capability)
 	if err != nil || c.Kind != policy.Read && c.Kind != policy.Write || !word(ev.Op) {
 		t.bad++
@@ -91,6 +105,58 @@ func (t *trail) reported(ev wasiabi.Event) {
 		t.touch(c, ev.Op)
 	}
 	t.send(Event{Op: ev.Op, Capability: name, Denied: ev.Denied, Source: reported, Detail: detail})
+}
+
+// log takes a note of the script. It is the guest's text, and marked as such wherever it is shown.
+func (t *trail) log(text string) {
+	text = printable(strings.TrimSpace(text))
+	if note := "the script says: " + text; text != "" && len(t.notes) < maxScriptNotes && !slices.Contains(t.notes, note) {
+		t.notes = append(t.notes, note)
+	}
+	t.send(Event{Op: "log", Source: reported, Detail: text})
+}
+
+// asked takes an attempt at what is not the file system: a request, or a program. No policy can grant either in this
+// version. A target that no policy could name at all is still an attempt and shown as it is.
+func (t *trail) asked(ev wasiabi.Event, count int) {
+	kind := map[string]policy.Kind{"http": policy.HTTP, "run": policy.Program}[ev.Op]
+	c, err := policy.ParseCapability(ev.Capability)
+	if !ev.Denied || err == nil && c.Kind != kind || err != nil && !attempt(kind, ev.Capability) {
+		t.bad++
+		return
+	}
+	name, odd := c.String(), ""
+	if err != nil {
+		name, odd = printable(ev.Capability), "it is not a target that a policy can name"
+	}
+	if d := t.refusal(name, count); d != nil {
+		switch {
+		case kind == policy.Program:
+			d.Reason = "no such program in the sandbox"
+		case odd != "":
+			d.Reason = odd
+		default:
+			d.decided(t.e.eff.Decide(c))
+			if d.Reason == "" { // allowed, which a bound policy cannot say as long as network lines are refused
+				d.Reason = noNetwork
+			} else {
+				d.Reason += "; " + noNetwork
+			}
+		}
+	}
+	t.send(Event{Op: ev.Op, Capability: name, Denied: true, Source: reported})
+}
+
+// attempt says whether s looks like "METHOD URL" or "program NAME", in a spelling that no policy would have.
+func attempt(kind policy.Kind, s string) bool {
+	verb, rest, ok := strings.Cut(s, " ")
+	if !ok || strings.TrimSpace(rest) == "" {
+		return false
+	}
+	if kind == policy.Program {
+		return verb == "program"
+	}
+	return strings.Contains(rest, "://") && len(verb) <= 32 && strings.Trim(verb, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
 // parseFileCapability reads a capability in a worker's words. A path that a guest asked for may hold "..": it is the
@@ -110,21 +176,13 @@ func parseFileCapability(s string) (policy.Capability, error) {
 // deny counts a refusal. The reason is the host's own decision; where the policy allows the name, something about the
 // object was refused, and the worker says what.
 func (t *trail) deny(c policy.Capability, name string, ev wasiabi.Event, detail string, count int) {
-	if d := t.denied[name]; d != nil {
-		d.Count += count
+	d := t.refusal(name, count)
+	if d == nil {
 		return
 	}
-	if len(t.denied) >= maxDenials {
-		t.over += count
-		return
-	}
-	d := &Denial{Capability: name, Count: count, Source: reported}
 	switch v := t.e.eff.Decide(c); {
 	case !v.Allowed:
-		d.Reason, d.Nearest = v.Reason, v.Nearest
-		if !v.Rule.IsZero() {
-			d.Rule = v.Rule.String()
-		}
+		d.decided(v)
 	case detail != "":
 		d.Reason = detail
 	default:
@@ -133,8 +191,33 @@ func (t *trail) deny(c policy.Capability, name string, ev wasiabi.Event, detail 
 			d.Reason += " (" + ev.Errno + ")"
 		}
 	}
+}
+
+// refusal counts a refusal and returns the new entry of the report for it. It is nil when there is one, or no room.
+func (t *trail) refusal(name string, count int) *Denial {
+	if d := t.denied[name]; d != nil {
+		d.Count += count
+		return nil
+	}
+	if len(t.denied) >= maxDenials {
+		t.over += count
+		return nil
+	}
+	d := &Denial{Capability: name, Count: count, Source: reported}
 	t.denied[name] = d
 	t.order = append(t.order, name)
+	return d
+}
+
+// decided writes a refusal of the policy into d.
+func (d *Denial) decided(v policy.Decision) {
+	if v.Allowed {
+		return
+	}
+	d.Reason, d.Nearest = v.Reason, v.Nearest
+	if !v.Rule.IsZero() {
+		d.Rule = v.Rule.String()
+	}
 }
 
 // touch notes an effect on a file for the report's changes.

@@ -79,11 +79,68 @@ func TestTrailDropsWhatMakesNoSense(t *testing.T) {
 		{Op: "open\n", Capability: "read /x", Denied: true},
 		{Op: strings.Repeat("o", 100), Capability: "read /x", Denied: true},
 		{Op: "open", Capability: "read /x\x00y", Denied: true},
+		{Op: "open", Capability: "program git", Denied: true},
+		{Op: "http", Capability: "read /x", Denied: true},
+		{Op: "http", Capability: "read https://example.com/", Denied: true},
+		{Op: "http", Capability: "program git", Denied: true},
+		{Op: "http", Capability: "GET ", Denied: true},
+		{Op: "http", Capability: "GET example.com", Denied: true},
+		{Op: "http", Capability: "GET https://example.com/"},
+		{Op: "run", Capability: "GET https://example.com/", Denied: true},
+		{Op: "run", Capability: "program ", Denied: true},
+		{Op: "run", Capability: "write /x", Denied: true},
+		{Op: "run", Capability: "program git"},
 	} {
 		tr.reported(ev)
 	}
-	if len(tr.denials()) != 0 || tr.bad != 7 {
+	if len(tr.denials()) != 0 || tr.bad != 18 {
 		t.Errorf("kept %v, dropped %d", tr.denials(), tr.bad)
+	}
+}
+
+func TestTrailJudgesRequestsAndPrograms(t *testing.T) {
+	var events []Event
+	tr := newTrail(fakeExtension(t, readWorkspace, Config{Events: func(e Event) { events = append(events, e) }}), "r1")
+	for _, ev := range []wasiabi.Event{
+		{Op: "http", Capability: "GET http://192.0.2.10/i", Denied: true, Count: 1},
+		{Op: "http", Capability: "GET http://192.0.2.10:80/./i?key=1", Denied: true, Count: 2},
+		{Op: "http", Capability: "POST https://api.example.test/a/../b", Denied: true},
+		{Op: "http", Capability: "GET ftp://example.test/\x1b[2J", Denied: true},
+		{Op: "run", Capability: "program git", Denied: true, Count: 3},
+		{Op: "run", Capability: "program odd name", Denied: true},
+	} {
+		tr.reported(ev)
+	}
+	var got []string
+	for _, d := range tr.denials() {
+		got = append(got, fmt.Sprintf("%s|%s|%d|%s", d.Capability, d.Reason, d.Count, d.Source))
+	}
+	want := []string{
+		"GET http://192.0.2.10/i|no network line in p.yaml covers it; this version has no network|3|reported",
+		"POST https://api.example.test/a/../b|it is not a target that a policy can name|1|reported",
+		"GET ftp://example.test/?[2J|it is not a target that a policy can name|1|reported",
+		"program git|no such program in the sandbox|3|reported",
+		"program odd name|no such program in the sandbox|1|reported",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(events) != 6 || tr.bad != 0 {
+		t.Errorf("%d events, %d dropped", len(events), tr.bad)
+	}
+}
+
+func TestTrailTakesFewNotesAndMarksThem(t *testing.T) {
+	tr := newTrail(fakeExtension(t, readWorkspace, Config{}), "r1")
+	tr.reported(wasiabi.Event{Op: "log", Capability: "log", Detail: " \n"})
+	for i := range 100 {
+		tr.reported(wasiabi.Event{Op: "log", Capability: "log", Detail: fmt.Sprintf("half\x1b[2J\n way %d%s", i/2, strings.Repeat("x", 2000))})
+	}
+	if len(tr.notes) != maxScriptNotes || !strings.HasPrefix(tr.notes[1], "the script says: half?[2J? way 1xxx") || len(tr.notes[1]) > 600 {
+		t.Errorf("%d notes, %.700q", len(tr.notes), tr.notes)
+	}
+	if len(tr.denials()) != 0 || tr.bad != 0 {
+		t.Errorf("denials %v, %d dropped", tr.denials(), tr.bad)
 	}
 }
 
@@ -107,6 +164,9 @@ func TestTrailIsBounded(t *testing.T) {
 func FuzzTrail(f *testing.F) {
 	f.Add("open", "read /x", "EACCES", "detail", true, 3)
 	f.Add("limit", "limit disk", "", "", true, -1)
+	f.Add("http", "GET https://example.com/a", "EACCES", "", true, 1)
+	f.Add("run", "program git", "ENOENT", "", true, 1)
+	f.Add("log", "log", "", "text", false, 1)
 	e := fakeExtension(f, readWorkspace, Config{Events: func(ev Event) {
 		if strings.ContainsAny(ev.Detail+ev.Op+ev.Capability, "\x00\x1b\n\r\x7f") {
 			panic(fmt.Sprintf("a control character was passed on: %+v", ev))
@@ -121,8 +181,13 @@ func FuzzTrail(f *testing.F) {
 			if d.Count < 1 || strings.ContainsAny(d.Reason+d.Capability, "\x00\x1b\n\r\x7f") {
 				t.Errorf("denial %+v", d)
 			}
-			if _, err := policy.ParseCapability(d.Capability); err != nil {
-				t.Errorf("denial %q: %v", d.Capability, err)
+			kinds := map[string][]policy.Kind{"http": {policy.HTTP}, "run": {policy.Program}}[op]
+			shown := kinds != nil // a target that no policy could name is shown as it is
+			if kinds == nil {
+				kinds = []policy.Kind{policy.Read, policy.Write}
+			}
+			if c, err := policy.ParseCapability(d.Capability); err != nil && !shown || err == nil && !slices.Contains(kinds, c.Kind) {
+				t.Errorf("denial %q of %q: %v", d.Capability, op, err)
 			}
 		}
 	})

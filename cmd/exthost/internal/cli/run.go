@@ -400,7 +400,7 @@ func (s *session) denials(list []host.Denial) []denial {
 		c, err := policy.ParseCapability(d.Capability)
 		if err == nil {
 			decision := s.ext.Effective().Decide(c)
-			line.Reason = s.reason(decision, d)
+			line.Reason = s.reason(c, decision, d)
 			line.Ceiling = decision.Layer == policy.LayerCeiling
 			if decision.Layer == policy.LayerNone || line.Ceiling {
 				line.Suggest = s.suggest(c)
@@ -412,8 +412,10 @@ func (s *session) denials(list []host.Denial) []denial {
 }
 
 // reason is the second line of a denial.
-func (s *session) reason(d policy.Decision, reported host.Denial) string {
+func (s *session) reason(c policy.Capability, d policy.Decision, reported host.Denial) string {
 	switch {
+	case c.Kind == policy.HTTP:
+		return "this version has no network: no request can be granted"
 	case d.Allowed:
 		return reported.Reason // the policy alone does not explain it: a link that leaves its root, for instance
 	case s.grant.source == fromFlags && d.Layer == policy.LayerNone && d.Rule.IsZero():
