@@ -1,0 +1,3 @@
+echo before
+return 3
+echo never

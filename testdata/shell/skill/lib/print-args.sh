@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+printf '<%s>' "$@"
+echo
+exit $#

@@ -1,0 +1,1 @@
+echo "source=${BASH_SOURCE[0]##*/} main=${BASH_SOURCE[1]##*/} zero=${0##*/} args=$#"
