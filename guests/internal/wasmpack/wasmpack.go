@@ -1,26 +1,32 @@
-// Package wasmpack takes apart what a packaged WebAssembly module carries beside its code: debug sections, and a
-// file system that wasi-vfs packed into its memory image.
+// Package wasmpack edits what a WebAssembly module carries beside its code: debug and other custom sections, a file
+// system that wasi-vfs packed into its memory image, the cut of that image into segments.
 //
-// It works on modules whose digest is pinned, so it refuses what it does not expect instead of being general.
+// It works on modules whose digest is pinned or that this project built itself, so it refuses what it does not expect
+// instead of being general.
 package wasmpack
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 var header = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
 const (
-	sectionCustom = 0
-	sectionImport = 2
-	sectionCode   = 10
-	sectionData   = 11
+	sectionCustom    = 0
+	sectionImport    = 2
+	sectionMemory    = 5
+	sectionCode      = 10
+	sectionData      = 11
+	sectionDataCount = 12
 
 	maxImage = 64 << 20 // bytes of memory image that are laid out
+	pageSize = 64 << 10
 )
 
 var errShort = errors.New("module ends early")
@@ -56,6 +62,103 @@ func StripDebug(wasm []byte) ([]byte, error) {
 		kept = append(kept, s)
 	}
 	return join(kept), nil
+}
+
+// StripCustom returns wasm without its custom sections. They carry no meaning for a module that runs.
+func StripCustom(wasm []byte) ([]byte, error) {
+	sections, err := split(wasm)
+	if err != nil {
+		return nil, err
+	}
+	return join(slices.DeleteFunc(sections, func(s section) bool { return s.id == sectionCustom })), nil
+}
+
+// MergeData returns wasm with segments of data that lie less than gap bytes apart made one.
+//
+// Go's linker leaves out each run of a few zeros, which makes tens of thousands of segments: an engine then copies each
+// of them at every start, where it could map a few. The memory of an instance is the same after it was made: what is
+// between two segments is zero either way, because the module makes its memory itself. MergeData fails if it does
+// not, if a segment could not be applied, or if the module may use its segments after the start.
+func MergeData(wasm []byte, gap int) ([]byte, error) {
+	sections, err := split(wasm)
+	if err != nil {
+		return nil, err
+	}
+	data, room := -1, int64(-1)
+	for i, s := range sections {
+		switch s.id {
+		case sectionMemory:
+			if room, err = memorySize(s.body); err != nil {
+				return nil, err
+			}
+		case sectionDataCount:
+			return nil, errors.New("the module has a count of its data segments, so it may use them after the start")
+		case sectionData:
+			if data >= 0 {
+				return nil, errors.New("two data sections")
+			}
+			data = i
+		}
+	}
+	if data < 0 {
+		return nil, errors.New("no data section")
+	}
+	if room < 0 {
+		return nil, errors.New("the module does not make its own memory")
+	}
+	segments, err := decode(sections[data].body)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range segments {
+		if int64(s.at)+int64(len(s.bytes)) > room {
+			return nil, fmt.Errorf("data segment at %#x does not fit into the memory", s.at)
+		}
+	}
+	image, err := lay(segments)
+	if err != nil {
+		return nil, err
+	}
+	sections[data].body = encode(merge(segments, image, gap))
+	return join(sections), nil
+}
+
+// merge cuts the image into as few segments as gap allows.
+func merge(segments []segment, image []byte, gap int) []segment {
+	segments = slices.Clone(segments)
+	slices.SortFunc(segments, func(a, b segment) int { return cmp.Compare(a.at, b.at) })
+	var out []segment
+	from, to := 0, -1
+	for _, s := range segments {
+		at, end := int(s.at), int(s.at)+len(s.bytes)
+		switch {
+		case at == end:
+		case to < 0:
+			from, to = at, end
+		case at-to < gap:
+			to = max(to, end)
+		default:
+			out = append(out, segment{uint32(from), image[from:to]})
+			from, to = at, end
+		}
+	}
+	if to >= 0 {
+		out = append(out, segment{uint32(from), image[from:to]})
+	}
+	return out
+}
+
+// memorySize is what the one memory of a memory section has at the start, in bytes.
+func memorySize(body []byte) (int64, error) {
+	// A count, the kind of limits (without a maximum, or with one), the smallest number of pages.
+	if len(body) < 3 || body[0] != 1 || body[1] > 1 {
+		return 0, errors.New("memory section is not one plain memory")
+	}
+	pages, _, err := uleb(body[2:])
+	if err != nil {
+		return 0, err
+	}
+	return int64(pages) * pageSize, nil
 }
 
 // Unmount returns wasm without the files that wasi-vfs packed below the folder named folder ("/usr").
@@ -277,7 +380,7 @@ func decode(body []byte) ([]segment, error) {
 		if len(body)-p < 3 || body[p] != 0 || body[p+1] != 0x41 {
 			return nil, errors.New("data segment is not an active one at a constant address")
 		}
-		at, k, err := uleb(body[p+2:]) // signed in the format; addresses below 2^31 whose sign bit is clear read alike
+		at, k, err := sleb(body[p+2:]) // an address, but the format has only signed constants
 		if err != nil {
 			return nil, err
 		}
@@ -349,6 +452,22 @@ func uleb(b []byte) (uint32, int, error) {
 		return 0, 0, errShort
 	}
 	return uint32(v), n, nil
+}
+
+// sleb reads a signed number of 32 bits.
+func sleb(b []byte) (uint32, int, error) {
+	var v uint64
+	for i, c := range b[:min(len(b), 5)] {
+		v |= uint64(c&0x7f) << (7 * i)
+		if c&0x80 != 0 {
+			continue
+		}
+		if c&0x40 != 0 && i < 4 {
+			v |= ^uint64(0) << (7 * (i + 1))
+		}
+		return uint32(v), i + 1, nil
+	}
+	return 0, 0, errShort
 }
 
 func appendSleb(b []byte, v int32) []byte {
