@@ -175,9 +175,11 @@ func (m *machine) run(pc, pos int, top bool) (ok, slow bool) {
 				alive = false
 				break
 			}
-			_, n := decode(b[pos:], re.bytes)
-			pos += n
-			pc++
+			r, n := decode(b[pos:], re.bytes)
+			if alive = !isInvalid(r); alive {
+				pos += n
+				pc++
+			}
 		case opMany:
 			end, low := m.many(in, pos)
 			if end < 0 {
@@ -309,7 +311,7 @@ func (m *machine) many(in *inst, pos int) (end, low int) {
 			pos++
 		} else {
 			r, w := decode(b[pos:], single)
-			if set != nil && !set.has(r) {
+			if set == nil && isInvalid(r) || set != nil && !set.has(r) {
 				break
 			}
 			pos += w

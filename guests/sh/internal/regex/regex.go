@@ -12,7 +12,7 @@
 // BRE and ERE take the leftmost, longest match; of the ways to make it, groups show the one that backtracking finds
 // first, as glibc does in nearly all cases. PCRE takes the first that backtracking finds.
 //
-// A byte that is not part of valid UTF-8 is a character of its own that no letter equals; "." and "[^x]" match it.
+// A byte that is not part of valid UTF-8 matches only itself: neither "." nor "[^x]" does, as GNU's tools have it.
 package regex
 
 import (
@@ -270,7 +270,7 @@ func decodeLast(b []byte, single bool) (rune, int) {
 }
 
 func encode(r rune, single bool) []byte {
-	if r >= invalid && r < invalid+256 {
+	if isInvalid(r) {
 		return []byte{byte(r - invalid)}
 	}
 	if single && r < 256 {

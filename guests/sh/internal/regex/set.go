@@ -1,7 +1,6 @@
 package regex
 
 import (
-	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -36,7 +35,10 @@ func (s *set) has(r rune) bool {
 	if s.in(r) {
 		return !s.neg
 	}
-	if s.fold && (r < invalid || r >= invalid+256) {
+	if isInvalid(r) {
+		return false
+	}
+	if s.fold {
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			if s.in(f) {
 				return !s.neg
@@ -45,6 +47,9 @@ func (s *set) has(r rune) bool {
 	}
 	return s.neg
 }
+
+// isInvalid reports whether r stands for a byte that is not UTF-8.
+func isInvalid(r rune) bool { return r >= invalid && r < invalid+256 }
 
 func (s *set) in(r rune) bool {
 	for i := 0; i < len(s.ranges); i += 2 {
@@ -116,7 +121,7 @@ func named(name string, ascii bool) (func(rune) bool, bool) {
 		if r < utf8.RuneSelf || ascii || wide == nil {
 			return r < utf8.RuneSelf && narrow(r)
 		}
-		return (r < invalid || r >= invalid+256) && wide(r)
+		return !isInvalid(r) && wide(r)
 	}, true
 }
 
@@ -159,11 +164,4 @@ func property(name string) (func(rune) bool, bool) {
 		return nil, false
 	}
 	return func(r rune) bool { return unicode.Is(t, r) }, true
-}
-
-func clone(s *set) *set {
-	c := *s
-	c.ranges, c.classes = slices.Clone(s.ranges), slices.Clone(s.classes)
-	c.ascii = [2]uint64{}
-	return &c
 }
