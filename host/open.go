@@ -41,6 +41,7 @@ type script struct {
 	runtime guests.Runtime
 	entry   snapshot.Entry
 	known   bool // of a language that this project knows
+	notes   []string
 	// nonblock guests get a standard input that does not block.
 	nonblock bool
 }

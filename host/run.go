@@ -82,7 +82,7 @@ func (e *Extension) newRun(job Job) (*run, error) {
 	r := &run{e: e, job: job, script: s}
 	r.report = &Report{
 		Version: 1, Run: id, Extension: e.name, Digest: e.snap.Digest, Script: s.Path, Engine: e.h.cfg.Engine,
-		Walls: []string{}, Notes: slices.Clone(e.notes), Started: time.Now(),
+		Walls: []string{}, Notes: slices.Concat(e.notes, s.notes), Started: time.Now(),
 	}
 	r.trail = newTrail(e, id)
 	r.trail.quiet = s.runtime.Quiet
@@ -252,8 +252,8 @@ func (r *run) exec(ctx context.Context, w *bound, b *binding, c *code) (*worker.
 	dir := b.workingDir(r.job)
 	job := worker.RunJob{
 		Folder: r.report.Run, Module: c.Prepared, Code: c.Code, CodeName: c.CodeName,
-		Args: r.args(), Env: r.e.environ(r.job, dir), Dir: dir, Time: b.limits.Time,
-		ExactPaths:    len(r.script.runtime.Files) > 0, // a bundled runtime changes to its working folder itself
+		Args: r.args(), Env: r.e.environ(r.job, r.script.runtime, dir), Dir: dir, Time: b.limits.Time,
+		ExactPaths:    r.script.runtime.Archive() != "", // a bundled runtime changes to its working folder itself
 		NonblockStdin: r.script.nonblock,
 		Events:        r.trail.reported,
 	}

@@ -2,6 +2,8 @@ package host
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +23,7 @@ var languages = []struct {
 	extensions   []string
 	interpreters []string
 }{
-	{"shell", []string{".sh", ".bash", ".zsh"}, []string{"sh", "bash", "dash", "zsh", "ksh", "ash"}},
+	{"fish", []string{".fish"}, []string{"fish"}},
 	{"javascript", []string{".js", ".mjs", ".cjs"}, []string{"node", "nodejs", "bun", "deno"}},
 	{"typescript", []string{".ts", ".mts", ".cts"}, []string{"tsx", "ts-node"}},
 	{"ruby", []string{".rb"}, []string{"ruby"}},
@@ -68,10 +70,16 @@ func (e *Extension) classify(entry snapshot.Entry) script {
 	s := script{Script: Script{Path: entry.Path}, entry: entry}
 	use := func(r guests.Runtime) script {
 		s.runtime, s.known = r, true
-		// Go's scheduler polls its standard input, other guests want to be blocked by it.
-		s.nonblock = len(r.Files) == 0 && bytes.Contains(e.head(entry.Path), []byte(goMark))
-		s.Language, s.Runtime = r.Name, r.Name
-		if err := r.Err(); err != nil {
+		s.Language, s.Runtime = cmp.Or(r.Language, r.Name), r.Name
+		head := e.head(entry.Path)
+		if r.Archive() == "" {
+			// Go's scheduler polls its standard input, other guests want to be blocked by it.
+			s.nonblock = bytes.Contains(head, []byte(goMark))
+			return s
+		}
+		s.nonblock = r.Nonblock
+		s.notes = shellNotes(r, s.Path, head)
+		if err := cmp.Or(damaged(head), r.Err()); err != nil {
 			s.Missing = err.Error()
 		}
 		return s
@@ -108,6 +116,32 @@ func (e *Extension) classify(entry snapshot.Entry) script {
 		s.Missing = fmt.Sprintf("this version has no runtime for %q, which its first line names", program)
 	}
 	return s
+}
+
+// damaged says what is wrong with a script whose line ends were lost on the way: as one long comment it would do nothing
+// and end well.
+func damaged(head []byte) error {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	if bytes.HasPrefix(line, []byte("#!")) && bytes.Contains(line, []byte(`\n`)) {
+		return errors.New(`it is damaged: its first line holds "\n" as text, in place of the ends of lines`)
+	}
+	return nil
+}
+
+// shellNotes are what a person should know about a shell script that was written for another shell or system.
+func shellNotes(r guests.Runtime, name string, head []byte) (out []string) {
+	if r.Language != "shell" {
+		return nil
+	}
+	for _, other := range []string{"zsh", "ksh"} {
+		if guests.Interpreter(head) == other || strings.EqualFold(path.Ext(name), "."+other) {
+			out = append(out, fmt.Sprintf("%s is written for %s and runs as bash", name, other))
+		}
+	}
+	if line, _, whole := bytes.Cut(head, []byte("\n")); whole && bytes.HasSuffix(line, []byte("\r")) {
+		out = append(out, fmt.Sprintf("the lines of %s end in CR LF, as on Windows", name))
+	}
+	return out
 }
 
 // head is the beginning of a file of the copy.

