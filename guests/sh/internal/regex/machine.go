@@ -435,12 +435,13 @@ func (m *machine) assert(kind, pos int) bool {
 
 func (m *machine) word(r rune) bool {
 	if r < utf8.RuneSelf {
-		return isWord(r)
+		return IsWord(r)
 	}
-	return !m.re.bytes && m.re.longest && isWord(r)
+	return !m.re.bytes && m.re.longest && IsWord(r)
 }
 
-func isWord(r rune) bool {
+// IsWord reports whether \w matches r.
+func IsWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 	}

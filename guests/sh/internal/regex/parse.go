@@ -420,9 +420,6 @@ func (p *parser) escape() *node {
 		}
 		return &node{kind: nBack, n: n, fold: p.fold()}
 	}
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '0' {
-		p.warn(`stray \ before ` + string(r))
-	}
 	return p.char(r)
 }
 

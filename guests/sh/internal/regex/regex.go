@@ -124,7 +124,7 @@ func (r *Regexp) Groups() int { return r.groups }
 // Names returns the numbers of named groups.
 func (r *Regexp) Names() map[string]int { return r.names }
 
-// Warnings are what GNU grep says of an expression it accepts ("stray \ before d").
+// Warnings are what GNU grep says of an expression it accepts ("* at start of expression").
 func (r *Regexp) Warnings() []string { return r.warnings }
 
 // Required is text that every match contains, nil when none is known. It does not depend on case.

@@ -113,7 +113,7 @@ func named(name string, ascii bool) (func(rune) bool, bool) {
 	case "xdigit":
 		narrow = between('0', '9', 'a', 'f', 'A', 'F')
 	case "word":
-		narrow = isWord
+		narrow = IsWord
 	default:
 		return nil, false
 	}
@@ -131,7 +131,7 @@ func shorthand(letter rune, ascii, single bool) (*set, bool) {
 	var is func(rune) bool
 	switch unicode.ToLower(letter) {
 	case 'w':
-		is = func(r rune) bool { return isWord(r) && (r < utf8.RuneSelf || !ascii && !single) }
+		is = func(r rune) bool { return IsWord(r) && (r < utf8.RuneSelf || !ascii && !single) }
 	case 's':
 		is, _ = named("space", ascii || single)
 	case 'd':
