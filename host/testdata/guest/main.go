@@ -64,6 +64,22 @@ func do(args []string) error {
 		return err
 	case "write":
 		return os.WriteFile(arg(1), []byte(arg(2)), 0o644)
+	case "ask": // DEVICE LINE...: asks by each line and shows the answers
+		for _, line := range args[2:] {
+			f, err := os.OpenFile("/dev/exthost/"+arg(1), os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(f, line+"\n"); err != nil {
+				return err
+			}
+			if _, err := io.Copy(os.Stdout, f); err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+		}
 	case "remove":
 		return os.Remove(arg(1))
 	case "ls":
