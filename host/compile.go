@@ -292,18 +292,55 @@ func (e *Extension) module(ctx context.Context, s script) (source, guests.Unpack
 			open: func() (*os.File, error) { return os.Open(p) }, sum: s.entry.Sum, owner: e.snap.Digest, comment: e.name + " " + s.entry.Path,
 		}, guests.Unpacked{}, nil
 	}
-	u, err := e.h.unpack(ctx, s.runtime)
+	return e.h.runtimeModule(ctx, s.runtime)
+}
+
+// runtimeModule is the interpreter of a bundled runtime, and its folder.
+func (h *Host) runtimeModule(ctx context.Context, r guests.Runtime) (source, guests.Unpacked, error) {
+	u, err := h.unpack(ctx, r)
 	if err != nil {
 		return source{}, u, err
 	}
-	src := source{
+	return source{
 		open:    func() (*os.File, error) { return os.Open(u.Module) },
-		sum:     moduleSum(s.runtime),
-		owner:   s.runtime.ID(),
-		comment: s.runtime.Name + " " + s.runtime.Version,
+		sum:     moduleSum(r),
+		owner:   r.ID(),
+		comment: r.Name + " " + r.Version,
 		trusted: true,
+	}, u, nil
+}
+
+// Warm unpacks and compiles a bundled runtime, so that the first run of a script does not wait for it. It does nothing
+// for a runtime that has no files, and fails with an error that matches [ErrNoRuntime] for one that this binary lacks or
+// does not know. What is compiled is for the default of limits.memory: a policy with another limit compiles anew.
+func (h *Host) Warm(ctx context.Context, name string) error {
+	if err := h.use(); err != nil {
+		return err
 	}
-	return src, u, nil
+	defer h.uses.Done()
+	r, ok := guests.Lookup(name)
+	if !ok {
+		return fmt.Errorf("runtime %q: %w", name, ErrNoRuntime)
+	}
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoRuntime, err)
+	}
+	if r.Archive() == "" {
+		return nil
+	}
+	src, _, err := h.runtimeModule(ctx, r)
+	if err != nil {
+		return err
+	}
+	eff := policy.New(nil, h.cfg.Ceilings...)
+	b := &binding{limits: eff.Limits(), walls: eff.Walls()}
+	b.table = tableElements(b.limits)
+	c, err := h.compiled(ctx, src, b)
+	if err != nil {
+		return err
+	}
+	h.code.release(c)
+	return nil
 }
 
 // moduleSum is the digest of a runtime's interpreter, as this binary holds it. Unpack has checked the file against it.

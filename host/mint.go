@@ -76,7 +76,7 @@ func (e *Extension) mint(job Job, r guests.Runtime, rt guests.Unpacked) (b *bind
 	if job.Memory > 0 {
 		b.limits.Memory = min(b.limits.Memory, job.Memory)
 	}
-	b.table = uint32(min(maxTableElements, b.limits.Memory/tableElementBytes))
+	b.table = tableElements(b.limits)
 	if err := e.base(b, r, rt); err != nil {
 		return b, err
 	}
@@ -85,6 +85,9 @@ func (e *Extension) mint(job Job, r guests.Runtime, rt guests.Unpacked) (b *bind
 	}
 	return b, e.sign(b)
 }
+
+// tableElements is how many elements the tables of a guest may have.
+func tableElements(l policy.Limits) uint32 { return uint32(min(maxTableElements, l.Memory/tableElementBytes)) }
 
 // base adds what every guest has.
 func (e *Extension) base(b *binding, r guests.Runtime, rt guests.Unpacked) error {

@@ -72,9 +72,12 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
-			case "python":
+			case "python", "sh":
 				for _, r := range host.Runtimes() {
-					if r.Name == "python" {
+					if r.Name == cond {
+						if r.State == "missing" && os.Getenv("EXTHOST_REQUIRE_GUESTS") != "" {
+							return false, fmt.Errorf("the runtime %s is not embedded: run `make guests`", cond)
+						}
 						return r.State != "missing", nil
 					}
 				}

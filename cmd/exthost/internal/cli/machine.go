@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/exthost/exthost/host"
 	"github.com/exthost/exthost/policy"
@@ -42,6 +44,76 @@ func newRuntimeList() *command {
 			return nil
 		},
 	}
+}
+
+func newRuntimeWarm() *command {
+	return &command{
+		name: "runtime warm", args: "[NAME...]", short: "unpack and compile runtimes, so that the first run is fast",
+		long:     "Without NAME it takes all that are in this binary. The work is done once; later runs of any extension use it.",
+		examples: []string{"runtime warm", "runtime warm sh"},
+		run:      func(a *app, args []string) error { return a.runtimeWarm(args) },
+	}
+}
+
+// runtimeWarm is the command runtime warm.
+func (a *app) runtimeWarm(names []string) error {
+	known := map[string]bool{}
+	all := len(names) == 0
+	for _, r := range host.Runtimes() {
+		known[r.Name] = true
+		if all && r.State == "embedded" {
+			names = append(names, r.Name)
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return fail(exitCannot, "exthost runtime list", "no runtime is called %q", name)
+		}
+	}
+	ceilings, err := a.findCeilings(nil) // a limit of memory is part of what is compiled
+	if err != nil {
+		return err
+	}
+	h, err := a.newHost(ceilings, false)
+	if err != nil {
+		return cannot(err)
+	}
+	defer h.Close()
+	type warmed struct {
+		Name     string        `json:"name"`
+		Duration time.Duration `json:"duration_ns"`
+	}
+	done := []warmed{}
+	for _, name := range names {
+		begin := time.Now()
+		if err := h.Warm(a.ctx, name); err != nil {
+			return cannot(a.hostError(err))
+		}
+		took := time.Since(begin)
+		done = append(done, warmed{name, took})
+		if !a.global.json {
+			if err := a.say("%-8s ready on %s, %.1f s\n", name, h.Engine(), took.Seconds()); err != nil {
+				return err
+			}
+		}
+	}
+	if !a.global.json {
+		return nil
+	}
+	return a.printJSON(a.stdout, struct {
+		Version  int      `json:"version"`
+		Engine   string   `json:"engine"`
+		Runtimes []warmed `json:"runtimes"`
+	}{1, h.Engine(), done})
+}
+
+// cannot gives an error of package host the exit code of a command that runs no guest.
+func cannot(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		f.code = exitCannot
+	}
+	return err
 }
 
 func dash(s string) string {

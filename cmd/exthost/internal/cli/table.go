@@ -18,6 +18,7 @@ func table() []*command {
 		newPolicyDiff(),
 		newPolicySchema(),
 		newRuntimeList(),
+		newRuntimeWarm(),
 		newDoctor(),
 		newVersion(),
 		newCompletion(),
@@ -30,7 +31,7 @@ func table() []*command {
 // answered plainly instead of with "unknown command".
 var later = []string{
 	"trust", "serve", "setup", "test", "policy init", "policy learn", "skill", "mcp", "catalog", "inspect", "secret",
-	"journal", "stats", "logs", "replay", "runtime install", "runtime verify", "runtime warm", "attack",
+	"journal", "stats", "logs", "replay", "runtime install", "runtime verify", "attack",
 }
 
 // find looks up the command that args begin with. A noun without a verb ("policy") is answered with a nil command.
