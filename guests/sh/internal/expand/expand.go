@@ -4,6 +4,7 @@ package expand
 import (
 	"context"
 
+	"github.com/exthost/exthost/guests/sh/internal/regex"
 	"github.com/exthost/exthost/guests/sh/internal/vars"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -35,53 +36,26 @@ type Host interface {
 type Expander struct {
 	Vars *vars.Table
 	Host Host
+
+	patterns map[patternKey]*pattern
+	regexes  map[regexKey]*regex.Regexp
+	seps     *separators
+	parse    *syntax.Parser
 }
 
-// New returns an expander, and makes it the one that evaluates arithmetic for v.
-func New(v *vars.Table, h Host) *Expander { return &Expander{Vars: v, Host: h} }
-
-// Fields expands words to fields: braces, tilde, parameters, commands, arithmetic, splitting, file names, quotes.
-func (e *Expander) Fields(ctx context.Context, words ...*syntax.Word) ([]string, error) {
-	return nil, nil
+// New returns an expander, and makes it the one that evaluates arithmetic and warns for v.
+func New(v *vars.Table, h Host) *Expander {
+	e := &Expander{Vars: v, Host: h}
+	v.Eval = e.Eval
+	v.Warn = h.Warn
+	return e
 }
-
-// Literal expands a word to one string, without splitting and file names: assignments, redirections' targets after
-// their own check, the word of case.
-func (e *Expander) Literal(ctx context.Context, w *syntax.Word) (string, error) { return "", nil }
-
-// Pattern is Literal with the quoted parts escaped, for [Expander.Match].
-func (e *Expander) Pattern(ctx context.Context, w *syntax.Word) (string, error) { return "", nil }
-
-// Document expands the body of a here-document.
-func (e *Expander) Document(ctx context.Context, w *syntax.Word) (string, error) { return "", nil }
-
-// Arithm evaluates an arithmetic expression; nil is 0.
-func (e *Expander) Arithm(ctx context.Context, x syntax.ArithmExpr) (int64, error) { return 0, nil }
-
-// Test evaluates the expression of [[ ]].
-func (e *Expander) Test(ctx context.Context, x syntax.TestExpr) (bool, error) { return false, nil }
-
-// Match tells whether a pattern matches the whole of s (case, with nocasematch).
-func (e *Expander) Match(pattern, s string) bool { return false }
-
-// Declare says what a declaration does to the variables it names.
-type Declare struct {
-	Add, Remove   vars.Attr
-	Kind          vars.Kind // Indexed for -a, Assoc for -A
-	Local, Global bool
-}
-
-// Assign carries out an assignment, with what the declaration around it says (the zero Declare: none).
-func (e *Expander) Assign(ctx context.Context, a *syntax.Assign, d Declare) error { return nil }
-
-// AssignTemp carries out an assignment before a command, in the scope that [vars.Table.PushTemp] began.
-func (e *Expander) AssignTemp(ctx context.Context, a *syntax.Assign) error { return nil }
-
-// Quote returns s as ${s@Q} and set -x write it: quoted only where it is needed when always is false.
-func Quote(s string, always bool) string { return s }
 
 // UnsetError is the use of an unset parameter: under nounset, or by ${x?}. It ends a shell that is not interactive.
-type UnsetError struct{ Name, Text string }
+type UnsetError struct {
+	Name, Text string
+	Asked      bool // ${x?}
+}
 
 func (e *UnsetError) Error() string { return e.Name + ": " + e.Text }
 

@@ -380,6 +380,25 @@ func (t *Table) assign(name, value string, add bool) error {
 	return nil
 }
 
+// Point makes name a reference to target: declare -n name=target.
+func (t *Table) Point(name, target string) error {
+	if name == target {
+		if !t.InFunction() {
+			return &Error{name + ": nameref variable self references not allowed"}
+		}
+		if t.Warn != nil {
+			t.Warn("warning: " + name + ": circular name reference")
+		}
+	}
+	if base, _, _ := SplitRef(target); target != "" && !ValidName(base) {
+		return &Error{"`" + target + "': invalid variable name for name reference"}
+	}
+	if err := t.SetAttr(name, NameRef, 0); err != nil {
+		return err
+	}
+	return t.setTarget(name, target)
+}
+
 func (t *Table) setTarget(name, target string) error {
 	base, _, _ := SplitRef(target)
 	if !ValidName(base) {
@@ -674,8 +693,8 @@ func (t *Table) bind(level int, name string, v *Var) {
 }
 
 // Local makes name a variable of the function's scope, unset unless it is local already. In a command with NAME=VALUE
-// before it, it keeps that value.
-func (t *Table) Local(name string) error {
+// before it, it keeps that value; inherit: the value it has, whatever it comes from.
+func (t *Table) Local(name string, inherit bool) error {
 	level := t.function()
 	if level < 0 {
 		return &Error{"can only be used in a function"}
@@ -688,6 +707,15 @@ func (t *Table) Local(name string) error {
 		return &ReadOnlyError{name}
 	}
 	v := &Var{}
+	if inherit && old != nil {
+		*v = *old
+		if v.List != nil {
+			v.List.shared = true
+		}
+		if v.Map != nil {
+			v.Map.shared = true
+		}
+	}
 	for i := level - 1; i < len(t.frames); i++ {
 		// The scope of NAME=VALUE is above the function's when it stands before the declaration, below it when it stood
 		// before the call.

@@ -1,0 +1,15 @@
+package expand
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+func accessTime(info fs.FileInfo) (time.Time, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(st.Atim.Unix()), true
+}
