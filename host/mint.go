@@ -87,7 +87,9 @@ func (e *Extension) mint(job Job, r guests.Runtime, rt guests.Unpacked) (b *bind
 }
 
 // tableElements is how many elements the tables of a guest may have.
-func tableElements(l policy.Limits) uint32 { return uint32(min(maxTableElements, l.Memory/tableElementBytes)) }
+func tableElements(l policy.Limits) uint32 {
+	return uint32(min(maxTableElements, l.Memory/tableElementBytes))
+}
 
 // base adds what every guest has.
 func (e *Extension) base(b *binding, r guests.Runtime, rt guests.Unpacked) error {
