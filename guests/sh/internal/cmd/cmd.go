@@ -129,6 +129,24 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Stat tells what r reads from, where r knows.
+func (r *reader) Stat() (fs.FileInfo, error) { return stat(r.r) }
+
+// Seek moves within what r reads from, where it can be moved in: head leaves the rest of a file to the next command.
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
+	if s, ok := r.r.(io.Seeker); ok {
+		return s.Seek(offset, whence)
+	}
+	return 0, syscall.ESPIPE
+}
+
+func stat(of any) (fs.FileInfo, error) {
+	if s, ok := of.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		return s.Stat()
+	}
+	return nil, syscall.ESPIPE
+}
+
 // Writer makes writes panic once ctx has ended, and with [SIGPIPE] when nobody reads any more.
 func Writer(ctx context.Context, w io.Writer) io.Writer { return &writer{ctx, w} }
 
@@ -148,6 +166,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Stat tells what w writes to, where w knows.
+func (w *writer) Stat() (fs.FileInfo, error) { return stat(w.w) }
 
 // Path makes name absolute, without touching links: "" stays "".
 func (c *Call) Path(name string) string {
@@ -178,7 +199,14 @@ type input struct{ io.Reader }
 
 func (input) Write([]byte) (int, error)    { return 0, syscall.EBADF }
 func (input) Close() error                 { return nil }
-func (i input) Stat() (fs.FileInfo, error) { return nil, syscall.ESPIPE }
+func (i input) Stat() (fs.FileInfo, error) { return stat(i.Reader) }
+
+func (i input) Seek(offset int64, whence int) (int64, error) {
+	if s, ok := i.Reader.(io.Seeker); ok {
+		return s.Seek(offset, whence)
+	}
+	return 0, syscall.ESPIPE
+}
 
 // Getenv returns the value of an exported variable, "" when there is none.
 func (c *Call) Getenv(name string) string {
