@@ -149,6 +149,14 @@ func (r *Regexp) FindIndex(ctx context.Context, b []byte, from int) []int {
 	return append([]int(nil), r.m.best[:2*(r.groups+1)]...)
 }
 
+// AppendIndex appends to dst what FindIndex returns, for callers that search often; it returns nil when there is no match.
+func (r *Regexp) AppendIndex(ctx context.Context, dst []int, b []byte, from int) []int {
+	if !r.find(ctx, b, from, false) {
+		return nil
+	}
+	return append(dst, r.m.best[:2*(r.groups+1)]...)
+}
+
 // FindString returns the text of the first match and of its groups, nil when there is none.
 func (r *Regexp) FindString(ctx context.Context, s string) []string {
 	b := []byte(s)
