@@ -41,6 +41,12 @@ type Expander struct {
 	regexes  map[regexKey]*regex.Regexp
 	seps     *separators
 	parse    *syntax.Parser
+
+	// Getopts is how far getopts has come in a word of several options.
+	Getopts struct {
+		Pos    int
+		Writes uint // [vars.Table.OptindWrites] after its own
+	}
 }
 
 // New returns an expander, and makes it the one that evaluates arithmetic and warns for v.

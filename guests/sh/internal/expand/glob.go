@@ -238,4 +238,3 @@ func opensWithDot(tokens []token) bool {
 	}
 	return false
 }
-

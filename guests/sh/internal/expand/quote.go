@@ -377,3 +377,17 @@ func source(p syntax.WordPart) string {
 	}
 	return b.String()
 }
+
+// Line is the line that set writes for a variable.
+func Line(name string, v vars.Var) string {
+	switch v.Kind {
+	case vars.Indexed, vars.Assoc:
+		return name + "=" + Compound(v)
+	case vars.Unset:
+		return name
+	}
+	if v.Str == "" {
+		return name + "="
+	}
+	return name + "=" + Quote(v.Str, false)
+}

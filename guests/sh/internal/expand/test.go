@@ -313,3 +313,25 @@ func accessed(info fs.FileInfo) time.Time {
 	}
 	return info.ModTime()
 }
+
+// Subscript evaluates the text of a subscript that a command was given: a key may be quoted and hold parameters.
+func (e *Expander) Subscript(name, sub string) (string, error) {
+	v, _ := e.Vars.Get(name)
+	if v.Kind != vars.Assoc || !strings.ContainsAny(sub, "\"'$`\\") {
+		return sub, nil
+	}
+	var out string
+	var failed error
+	read := false
+	err := e.parser().Words(strings.NewReader(sub), func(w *syntax.Word) bool {
+		if !read {
+			out, failed = e.Literal(context.Background(), w)
+		}
+		read = true
+		return false
+	})
+	if err != nil || !read {
+		return sub, nil // it is no word: a key with blanks, or with half a pair of quotes
+	}
+	return out, failed
+}

@@ -660,3 +660,10 @@ func (x *expansion) split() [][]seg {
 	}
 	return fields
 }
+
+// Separator tells what text begins with: 1, white space that separates words; 2, another separator of IFS; 0, neither.
+// The second result is its length. Text must not be empty.
+func (e *Expander) Separator(text string) (byte, int) {
+	s := e.ifs()
+	return s.at(text)
+}

@@ -21,6 +21,8 @@ type Table struct {
 	Warn func(text string)
 	// AllExport is set -a: what is assigned is exported.
 	AllExport bool
+	// OptindWrites counts the changes of OPTIND, by which a script starts getopts anew.
+	OptindWrites uint
 
 	vars   map[string]*Var
 	frames []frame
@@ -151,6 +153,9 @@ func (t *Table) function() int {
 }
 
 func (t *Table) changed(name string) {
+	if name == "OPTIND" {
+		t.OptindWrites++
+	}
 	if t.Changed != nil {
 		t.Changed(name)
 	}
