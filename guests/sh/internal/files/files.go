@@ -29,9 +29,17 @@ import (
 // Commands are the commands of this package by name.
 var Commands = map[string]cmd.Func{
 	"basename": basename,
+	"chgrp":    chown,
+	"chmod":    chmod,
+	"chown":    chown,
 	"cp":       cp,
+	"dd":       dd,
+	"df":       df,
 	"dirname":  dirname,
+	"du":       du,
+	"file":     file,
 	"find":     find,
+	"install":  install,
 	"link":     linkCommand,
 	"ln":       ln,
 	"ls":       ls,
@@ -44,6 +52,8 @@ var Commands = map[string]cmd.Func{
 	"rmdir":    rmdir,
 	"stat":     stat,
 	"touch":    touch,
+	"tree":     drawTree,
+	"truncate": truncate,
 	"unlink":   unlink,
 	"xargs":    xargs,
 }

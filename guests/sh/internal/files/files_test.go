@@ -57,15 +57,12 @@ func scripts(t *testing.T, file string) []script {
 			}
 		}
 	}
-	for i := range list {
-		for j := range list[i].steps {
-			if s := &list[i].steps[j]; strings.TrimSpace(s.want) == "" {
-				s.want = ""
-			} else if j == len(list[i].steps)-1 {
-				s.want = strings.TrimSuffix(s.want, "\n")
-				if !strings.HasSuffix(s.want, "\n") {
-					s.want += "\n"
-				}
+	for _, s := range list {
+		// An empty line ends a case.
+		if n := len(s.steps); n > 0 {
+			s.steps[n-1].want = strings.TrimSuffix(s.steps[n-1].want, "\n")
+			if w := s.steps[n-1].want; w != "" && !strings.HasSuffix(w, "\n") {
+				s.steps[n-1].want += "\n"
 			}
 		}
 	}
@@ -275,6 +272,8 @@ func real(t *testing.T, dir, stdin string, argv []string) (string, string, bool)
 		text = strings.ReplaceAll(text, "root", "guest")
 	case "stat":
 		text = strings.ReplaceAll(text, "(    0/    root)", "( 1000/   guest)")
+	case "chown", "chgrp":
+		text = strings.ReplaceAll(text, "retained as root", "retained as guest")
 	}
 	return outcome(text, code, dir), errs.String(), true
 }
