@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
+	"github.com/exthost/exthost/guests/sh/internal/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -26,6 +27,7 @@ func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.
 // parse reads a whole text. As in bash, commands before a mistake are run before it is reported.
 func parse(text string) *program {
 	p := &program{text: text}
+	mended := 0
 	for tries := 0; ; tries++ {
 		p.units, p.err = nil, nil
 		end := uint(0)
@@ -40,6 +42,14 @@ func parse(text string) *program {
 				p.units = append(p.units, []*syntax.Stmt{st})
 			}
 			end = st.End().Line()
+		}
+		if p.err != nil && mended < 256 {
+			if better, ok := expand.Mend(text, p.err); ok {
+				text, p.text = better, better
+				mended++
+				tries--
+				continue
+			}
 		}
 		var pe syntax.ParseError
 		if errors.As(p.err, &pe) && tries < 16 {
