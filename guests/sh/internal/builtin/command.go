@@ -67,4 +67,3 @@ func (l *lone) Functions() []string                       { return nil }
 func (l *lone) UnsetFunction(string) (bool, error)        { return false, nil }
 func (l *lone) Started() time.Time                        { return time.Now() }
 func (l *lone) Eval(context.Context, string) (int, error) { return 0, errNoShell }
-

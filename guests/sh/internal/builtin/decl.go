@@ -43,8 +43,10 @@ func Decl(ctx context.Context, c *Context, clause *syntax.DeclClause) (int, erro
 			continue
 		}
 		d.ended, d.operands = true, true
-		if err := d.assign(a); err != nil {
-			return 1, err
+		for _, a := range c.BraceAssign(a) {
+			if err := d.assign(a); err != nil {
+				return 1, err
+			}
 		}
 	}
 	return d.finish()

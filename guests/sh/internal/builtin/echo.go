@@ -37,7 +37,7 @@ func echo(_ context.Context, c *Context, args []string) (int, error) {
 			b.WriteString(a)
 			continue
 		}
-		s, ended := expand.Escapes(a, false)
+		s, ended := expand.Escapes(a, expand.Echo)
 		b.WriteString(s)
 		if ended {
 			return c.write("echo", b.String()), nil

@@ -128,7 +128,7 @@ func (f *formatter) pass() {
 				i = j
 				continue
 			}
-			text, _ := expand.Escapes(s[i:j], true)
+			text, _ := expand.Escapes(s[i:j], expand.Ansi)
 			f.out.WriteString(text)
 			i = j
 		case '%':
@@ -207,7 +207,7 @@ flags:
 		f.stop = true
 		return i
 	}
-	for i < len(s) && strings.IndexByte("hlLqjzt", s[i]) >= 0 && (s[i] != 'q' || false) {
+	for i < len(s) && strings.IndexByte("hlLjzt", s[i]) >= 0 {
 		i++
 	}
 	if i == len(s) {
@@ -223,10 +223,13 @@ flags:
 		f.text(v, a)
 	case 'c':
 		a, _ := f.arg()
-		f.pad(v, a[:min(1, len(a))])
+		if a == "" {
+			a = "\x00"
+		}
+		f.pad(v, a[:1])
 	case 'b':
 		a, _ := f.arg()
-		text, ended := expand.Escapes(octal(a), false)
+		text, ended := expand.Escapes(a, expand.Percent)
 		f.text(v, text)
 		f.stop = ended
 	case 'q', 'Q':
@@ -251,32 +254,6 @@ flags:
 		f.stop = true
 	}
 	return i
-}
-
-// octal writes the \nnn of an argument of %b as \0nnn, which echo -e wants.
-func octal(s string) string {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		b.WriteByte(s[i])
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-			if '1' <= s[i] && s[i] <= '7' {
-				b.WriteByte('0')
-			}
-			if s[i] == '\'' || s[i] == '"' || s[i] == '?' {
-				// %b has these too; echo -e has not.
-				if s[i] == '\'' || s[i] == '"' {
-					b.WriteByte('\\')
-				}
-				b.WriteByte('\\')
-			}
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
 }
 
 // text pads a string, cut at the precision, both in bytes.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/exthost/exthost/guests/sh/internal/vars"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -47,20 +48,57 @@ func (e *Expander) braces(w *syntax.Word) []*syntax.Word {
 			if r < placeholder {
 				continue
 			}
-			if i > from {
-				word.Parts = append(word.Parts, &syntax.Lit{Value: text[from:i]})
-			}
+			word.Parts = addText(word.Parts, text[from:i])
 			word.Parts = append(word.Parts, w.Parts[r-placeholder])
 			from = i + utf8.RuneLen(r)
 		}
-		if from < len(text) {
-			word.Parts = append(word.Parts, &syntax.Lit{Value: text[from:]})
-		}
+		word.Parts = addText(word.Parts, text[from:])
 		if len(word.Parts) > 0 { // {a,} has an empty word: it vanishes, as it is not quoted
 			words = append(words, word)
 		}
 	}
 	return words
+}
+
+// addText adds a literal to the parts of a word. Braces are expanded before names are read: $x{1,2} is $x1 $x2.
+func addText(parts []syntax.WordPart, text string) []syntax.WordPart {
+	if text == "" {
+		return parts
+	}
+	if len(parts) > 0 && isName(text[0]) {
+		if pe, ok := parts[len(parts)-1].(*syntax.ParamExp); ok && pe.Short && pe.Index == nil && vars.ValidName(pe.Param.Value) {
+			n := 0
+			for n < len(text) && isName(text[n]) {
+				n++
+			}
+			longer := *pe
+			longer.Param = &syntax.Lit{Value: pe.Param.Value + text[:n]}
+			parts[len(parts)-1] = &longer
+			if text = text[n:]; text == "" {
+				return parts
+			}
+		}
+	}
+	return append(parts, &syntax.Lit{Value: text})
+}
+
+// BraceAssign expands the braces in the value of a declaration's operand: there, though not in assignments, they make
+// several operands.
+func (e *Expander) BraceAssign(a *syntax.Assign) []*syntax.Assign {
+	if a.Value == nil || a.Index != nil || !e.Host.Option("braceexpand") {
+		return []*syntax.Assign{a}
+	}
+	words := e.braces(a.Value)
+	if len(words) == 1 && words[0] == a.Value {
+		return []*syntax.Assign{a}
+	}
+	out := make([]*syntax.Assign, len(words))
+	for i, w := range words {
+		copied := *a
+		copied.Value = w
+		out[i] = &copied
+	}
+	return out
 }
 
 func expandBraces(s string) []string {

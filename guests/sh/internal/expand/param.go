@@ -640,8 +640,12 @@ func (x *expansion) replace(pe *syntax.ParamExp, v value, q quoting) error {
 		if err := inner.parts(r.Orig.Parts, unquoted); err != nil {
 			return err
 		}
-	} else if r.All && r.With != nil {
-		inner.add("/", true) // ${x///-}: the third slash is the pattern
+	} else if r.All {
+		if r = slashes(pe); r.Orig != nil {
+			if err := inner.parts(r.Orig.Parts, unquoted); err != nil {
+				return err
+			}
+		}
 	}
 	var anchor byte
 	if len(inner.segs) > 0 && !r.All {
@@ -722,6 +726,32 @@ func (x *expansion) replace(pe *syntax.ParamExp, v value, q quoting) error {
 		b.WriteString(s[at:])
 		return b.String(), nil
 	})
+}
+
+// slashes reads ${x///...}, where the third slash begins the pattern: the next one ends it.
+func slashes(pe *syntax.ParamExp) *syntax.Replace {
+	slash := &syntax.Lit{Value: `\/`}
+	r := &syntax.Replace{All: true}
+	if pe.Repl.With == nil {
+		if name := pe.Param.ValueEnd; pe.Index == nil && pe.Rbrace.Offset()-name.Offset() > 2 {
+			r.Orig = &syntax.Word{Parts: []syntax.WordPart{slash}}
+		}
+		return r
+	}
+	pattern := []syntax.WordPart{slash}
+	for i, p := range pe.Repl.With.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			if before, after, found := strings.Cut(lit.Value, "/"); found {
+				pattern = append(pattern, &syntax.Lit{Value: before})
+				with := append([]syntax.WordPart{&syntax.Lit{Value: after}}, pe.Repl.With.Parts[i+1:]...)
+				r.With = &syntax.Word{Parts: with}
+				break
+			}
+		}
+		pattern = append(pattern, p)
+	}
+	r.Orig = &syntax.Word{Parts: pattern}
+	return r
 }
 
 // replacement expands what replaces a match: an & that is not quoted is the match.
@@ -839,7 +869,11 @@ func (x *expansion) pairs(op string, v value, q quoting) error {
 		}
 	}
 	if op == "K" {
-		x.result(strings.Join(words, " "), q)
+		text := strings.Join(words, " ")
+		if v.v.Kind == vars.Assoc && text != "" {
+			text += " " // as bash has it
+		}
+		x.result(text, q)
 		return nil
 	}
 	v.vals = words

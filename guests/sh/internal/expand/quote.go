@@ -15,16 +15,24 @@ func ansiC(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
-	out, _ := Escapes(s, true)
+	out, _ := Escapes(s, Ansi)
 	if i := strings.IndexByte(out, 0); i >= 0 {
 		out = out[:i]
 	}
 	return out
 }
 
-// Escapes resolves backslash escapes: those of $'...' when ansi, else those of echo -e and printf %b, where octal
-// numbers may begin with 0 and \c ends everything: then the second result is true.
-func Escapes(s string, ansi bool) (string, bool) {
+// Dialect says which backslash escapes there are.
+type Dialect uint8
+
+const (
+	Ansi    Dialect = iota // $'...' and the format of printf
+	Echo                   // echo -e: octal numbers begin with 0, \c ends everything
+	Percent                // printf %b: as Echo, but octal numbers need no 0
+)
+
+// Escapes resolves backslash escapes. The second result is true when \c ended them.
+func Escapes(s string, d Dialect) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -53,18 +61,18 @@ func Escapes(s string, ansi bool) (string, bool) {
 		case '\\':
 			b.WriteByte('\\')
 		case '\'', '"', '?':
-			if !ansi {
+			if d != Ansi {
 				b.WriteByte('\\')
 			}
 			b.WriteByte(c)
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			if !ansi && c != '0' {
+			if d == Echo && c != '0' {
 				b.WriteByte('\\')
 				b.WriteByte(c)
 				continue
 			}
 			n, digits := 0, 3
-			if !ansi {
+			if d != Ansi && c == '0' {
 				digits = 4 // the 0 is one of them
 			}
 			j := i
@@ -88,7 +96,7 @@ func Escapes(s string, ansi bool) (string, bool) {
 				b.WriteString(character(n))
 			}
 		case 'c':
-			if !ansi {
+			if d != Ansi {
 				return b.String(), true
 			}
 			if i+1 == len(s) {

@@ -640,6 +640,8 @@ func (t *Table) Convert(name string, kind Kind) error {
 		return &Error{name + ": cannot convert associative to indexed array"}
 	case v.Attr&ReadOnly != 0:
 		return &ReadOnlyError{base}
+	case v.Kind == Unset:
+		v.Kind = kind // declared, with no elements to be set
 	case kind == Indexed:
 		v.list()
 	case kind == Assoc:
