@@ -23,13 +23,15 @@ type input struct {
 	buf  []byte
 	rest []byte
 	err  error
+
+	blocks int
 }
 
 func newInput(r io.Reader) *input {
 	in := &input{r: r, buf: make([]byte, 1)}
 	if u, ok := r.(Unreader); ok {
 		in.back = u
-		in.buf = make([]byte, 4096)
+		in.buf = make([]byte, 512)
 	}
 	return in
 }
@@ -38,6 +40,9 @@ func (in *input) next() (byte, error) {
 	for len(in.rest) == 0 {
 		if in.err != nil {
 			return 0, in.err
+		}
+		if in.blocks++; in.back != nil && in.blocks == 2 {
+			in.buf = make([]byte, 16<<10) // more than a line or two
 		}
 		n, err := in.r.Read(in.buf)
 		in.rest, in.err = in.buf[:n], err

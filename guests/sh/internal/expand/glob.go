@@ -75,18 +75,20 @@ func (x *expansion) glob(field []seg, out []string) ([]string, error) {
 
 // wild tells whether a field has a character outside of quotes that makes it a pattern.
 func (x *expansion) wild(field []seg, ext *bool) bool {
-	asked := false
+	open := false // a bracket that has no end is a character: the command [ is no pattern
 	for _, s := range field {
 		if s.quoted {
 			continue
 		}
 		for i := range len(s.s) {
 			switch s.s[i] {
-			case '*', '?', '[':
-				if !asked {
-					asked = true
-					*ext = x.Host.Option("extglob")
+			case '[':
+				open = true
+			case '*', '?', ']':
+				if s.s[i] == ']' && !open {
+					continue
 				}
+				*ext = x.Host.Option("extglob")
 				return true
 			case '(':
 				if i > 0 && strings.IndexByte("+@!", s.s[i-1]) >= 0 && x.Host.Option("extglob") {

@@ -65,8 +65,12 @@ func (e *Expander) plain(w *syntax.Word) (string, bool) {
 	case *syntax.Lit:
 		for i := range len(p.Value) {
 			switch p.Value[i] {
-			case '\\', '~', '*', '?', '[', '{', '=':
+			case '\\', '~', '*', '?', '{', '=':
 				return "", false
+			case '[':
+				if len(p.Value) > 1 {
+					return "", false
+				}
 			}
 		}
 		return p.Value, true

@@ -148,6 +148,14 @@ func (p *pipe) grow(n int) {
 func (p *pipe) unread(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if size := len(p.ring); p.n+len(b) <= size {
+		p.start = (p.start - len(b) + size) % size
+		k := copy(p.ring[p.start:], b)
+		copy(p.ring, b[k:])
+		p.n += len(b)
+		p.changed()
+		return
+	}
 	// What was read made the room, unless a writer has filled it since: then the ring is for once longer than a pipe.
 	rest := make([]byte, 0, max(pipeSize, len(b)+p.n))
 	rest = append(rest, b...)
