@@ -80,12 +80,9 @@ func baseCmd(t *call, code baseCode, bsd bool) int {
 	}
 	defer r.Close()
 	if output != "" && output != "-" {
-		f, err := t.create(output)
-		if err != nil {
+		if err := t.into(output); err != nil {
 			return t.Fail(output, err)
 		}
-		defer f.Close()
-		t.out.Reset(strict{f, "write error"})
 	}
 	if decode {
 		return code.decodeAll(t, r, ignore)

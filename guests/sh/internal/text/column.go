@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -169,33 +170,22 @@ func splitAny(line, sep string) []string {
 			return append(f, line)
 		}
 		f = append(f, line[:i])
-		_, n := firstRune(line[i:])
+		_, n := utf8.DecodeRuneInString(line[i:])
 		line = line[i+n:]
 	}
-}
-
-func firstRune(s string) (r rune, n int) {
-	for i, x := range s {
-		if i > 0 {
-			return r, i
-		}
-		r = x
-	}
-	return r, len(s)
 }
 
 // limitFields keeps what is behind the last column that may be in that column.
 func limitFields(line string, f []string, limit int, sep string, hasSep bool) []string {
 	rest := line
+	if !hasSep {
+		sep = " \t"
+	}
 	for range limit - 1 {
-		if hasSep {
-			i := strings.IndexAny(rest, sep)
-			rest = rest[i+1:]
-		} else {
-			rest = strings.TrimLeft(rest, " \t")
-			i := strings.IndexAny(rest, " \t")
-			rest = strings.TrimLeft(rest[i:], " \t")
+		if !hasSep {
+			rest = strings.TrimLeft(rest, sep)
 		}
+		rest = rest[strings.IndexAny(rest, sep)+1:]
 	}
 	return append(f[:limit-1:limit-1], rest)
 }
@@ -258,6 +248,11 @@ func (c *columnTable) print(t *call, rows [][]string) int {
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return hidden[i] })
 	if c.json {
+		for i, r := range rows {
+			if len(r) > len(c.names) {
+				return t.fail(1, "line %d: for JSON the name of the column %d is required", i+1, len(c.names)+1)
+			}
+		}
 		c.printJSON(t, rows, order)
 		return 0
 	}
@@ -277,10 +272,6 @@ func (c *columnTable) print(t *call, rows [][]string) int {
 		}
 	}
 	for _, r := range rows {
-		if len(r) == 0 {
-			t.out.WriteByte('\n')
-			continue
-		}
 		for k, i := range order {
 			s := visible(cell(r, i))
 			pad := max(widths[i]-textWidth(s), 0)
@@ -303,25 +294,21 @@ func (c *columnTable) print(t *call, rows [][]string) int {
 	return 0
 }
 
-// visible shows control characters as \xNN: they would break the table.
+// visible shows control characters, and bytes that are no characters, as \xNN: they would break the table.
 func visible(s string) string {
-	clean := true
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == 0x7f {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	clean := func(r rune) bool { return r >= ' ' && r != 0x7f && r != utf8.RuneError }
+	if strings.IndexFunc(s, func(r rune) bool { return !clean(r) }) < 0 {
 		return s
 	}
 	var b strings.Builder
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == 0x7f {
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if clean(r) || r == utf8.RuneError && n > 1 {
+			b.WriteString(s[:n])
 		} else {
-			b.WriteByte(s[i])
+			fmt.Fprintf(&b, `\x%02x`, s[0])
 		}
+		s = s[n:]
 	}
 	return b.String()
 }

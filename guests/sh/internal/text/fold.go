@@ -626,7 +626,7 @@ func (f *formatter) line(c int) int {
 	const maxWords, maxLetters = 1000, 5000
 	for {
 		var w fmtWord
-		for c != -1 && !isSpace(byte(c)) {
+		for first := true; first || c != -1 && !isSpace(byte(c)); first = false {
 			w.text = append(w.text, byte(c))
 			if f.letters++; f.letters >= maxLetters {
 				f.letters -= len(w.text)
@@ -652,11 +652,6 @@ func (f *formatter) line(c int) int {
 		f.words = append(f.words, w)
 		if c == '\n' || c == -1 {
 			break
-		}
-		if isSpace(byte(c)) {
-			// A form feed or the like is no part of a word, and no blank.
-			f.column++
-			c = f.in.next()
 		}
 	}
 	if c == -1 {

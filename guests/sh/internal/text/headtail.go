@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -85,6 +86,9 @@ func head(t *call) int {
 			n, ok := size(strings.TrimPrefix(value, "+"))
 			if !ok {
 				return t.fail(1, "invalid number of %s: '%s'", p.unit(), g.Value)
+			}
+			if n == math.MaxInt64 {
+				return t.fail(1, "invalid number of %s: '%s': Value too large for defined data type", p.unit(), g.Value)
 			}
 			p.n = n
 		case "q", "silent":
@@ -337,7 +341,7 @@ func tail(t *call) int {
 			case g.Value != "" && strings.HasPrefix("descriptor", g.Value):
 				f.byName = false
 			default:
-				return t.usage(1, "invalid argument '%s' for '--follow'\nValid arguments are:\n  - 'descriptor'\n  - 'name'", g.Value)
+				return t.badWord(g.Value, "--follow", "descriptor", "name")
 			}
 		case "F":
 			f.on, f.byName, f.retry = true, true, true

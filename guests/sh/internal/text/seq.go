@@ -85,16 +85,17 @@ func parseSeqNumber(s string) (n seqNumber, ok bool) {
 func seq(t *call) int {
 	// A negative number is no option.
 	args := t.Args
-	for i, a := range args {
-		if a == "--" {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" || a == "" || a[0] != '-' {
 			break
 		}
-		if len(a) > 1 && a[0] == '-' && (isDigit(a[1]) || a[1] == '.') {
+		if len(a) > 1 && (isDigit(a[1]) || a[1] == '.') {
 			args = append(append(append([]string{}, args[:i]...), "--"), args[i:]...)
 			break
 		}
-		if a == "-f" || a == "-s" {
-			continue
+		if a == "-f" || a == "-s" || a == "--format" || a == "--separator" {
+			i++
 		}
 	}
 	given, nums, code := t.parseLeading(seqOpts, "[OPTION]... [FIRST [INCREMENT]] LAST", 1, args)
@@ -457,8 +458,9 @@ func tee(t *call) int {
 		case "output-error":
 			mode = "warn-nopipe"
 			if g.Has {
-				if mode = complete(g.Value, "warn", "warn-nopipe", "exit", "exit-nopipe"); mode == "" {
-					return t.usage(1, "invalid argument '%s' for '--output-error'\nValid arguments are:\n  - 'warn'\n  - 'warn-nopipe'\n  - 'exit'\n  - 'exit-nopipe'", g.Value)
+				words := []string{"warn", "warn-nopipe", "exit", "exit-nopipe"}
+				if mode = complete(g.Value, words...); mode == "" {
+					return t.badWord(g.Value, "--output-error", words...)
 				}
 			}
 		}
@@ -636,12 +638,9 @@ func shuf(t *call) int {
 		n = uint64(len(items))
 	}
 	if hasOutput {
-		f, err := t.create(output)
-		if err != nil {
+		if err := t.into(output); err != nil {
 			return t.Fail(output, err)
 		}
-		defer f.Close()
-		t.out.Reset(strict{f, "write error"})
 	}
 	put := func(i uint64) {
 		if isRange {

@@ -265,13 +265,12 @@ func sortCmd(t *call) int {
 		case "b", "d", "f", "g", "i", "M", "h", "n", "R", "r", "V":
 			s.global.set(g.Key[0], true, true)
 		case "sort":
-			letter, ok := map[string]byte{
-				"general-numeric": 'g', "human-numeric": 'h', "month": 'M', "numeric": 'n', "random": 'R', "version": 'V',
-			}[complete(g.Value, "general-numeric", "human-numeric", "month", "numeric", "random", "version")]
-			if !ok {
-				return t.usage(2, "invalid argument '%s' for '--sort'", g.Value)
+			words := []string{"general-numeric", "human-numeric", "month", "numeric", "random", "version"}
+			i := slices.Index(words, complete(g.Value, words...))
+			if i < 0 {
+				return t.badWord(g.Value, "--sort", words...)
 			}
-			s.global.set(letter, true, true)
+			s.global.set("ghMnRV"[i], true, true)
 		case "random-source":
 			random = g.Value
 		case "c", "C":
@@ -287,7 +286,7 @@ func sortCmd(t *call) int {
 				check = "c"
 			default:
 				if g.Has {
-					return t.usage(2, "invalid argument '%s' for '--check'", g.Value)
+					return t.badWord(g.Value, "--check", "quiet", "silent", "diagnose-first")
 				}
 				check = "c"
 			}

@@ -443,7 +443,7 @@ func shasumDetect(d *digester, names []string) int {
 		rest := *d.t.Call
 		rest.Stdin = br
 		own := *d
-		own.t = &call{&rest, d.t.ctx, d.t.out}
+		own.t = &call{Call: &rest, ctx: d.t.ctx, out: d.t.out}
 		if i := strings.IndexAny(string(head), " \t"); i > 0 {
 			for _, a := range []string{"SHA1", "SHA224", "SHA256", "SHA384", "SHA512"} {
 				if newHash(a).Size()*2 == i || strings.TrimRight(string(head[:i]), " ") == a {

@@ -34,6 +34,7 @@ var Commands = map[string]cmd.Func{
 	"comm":      wrap(comm, 1),
 	"csplit":    wrap(csplit, 1),
 	"cut":       wrap(cut, 1),
+	"diff":      wrap(diff, 2),
 	"expand":    wrap(expand, 1),
 	"fmt":       wrap(fmtCmd, 1),
 	"fold":      wrap(fold, 1),
@@ -75,6 +76,7 @@ type call struct {
 	*cmd.Call
 	ctx context.Context
 	out *bufio.Writer
+	own io.Closer // what out goes to, where it is not standard output
 }
 
 // wrap makes a command of f. failed is its exit code when its output cannot be written.
@@ -92,10 +94,15 @@ func wrap(f func(*call) int, failed int) cmd.Func {
 		}()
 		own := *c
 		own.Stdout = strict{c.Stdout, "write error"}
-		t := &call{&own, ctx, nil}
+		t := &call{Call: &own, ctx: ctx}
 		t.out = own.Buffered()
 		code = f(t)
 		t.flush()
+		if t.own != nil {
+			if err := t.own.Close(); err != nil {
+				panic(writeFailure{"write error", err})
+			}
+		}
 		return code
 	}
 }
@@ -180,6 +187,17 @@ func (t *call) usage(code int, format string, args ...any) int {
 	return t.BadUsage(fmt.Errorf(format, args...), code)
 }
 
+// badWord reports that the value of an option is none of its words.
+func (t *call) badWord(value, option string, words ...string) int {
+	kind := "invalid"
+	for _, w := range words {
+		if value != "" && strings.HasPrefix(w, value) {
+			kind = "ambiguous"
+		}
+	}
+	return t.usage(1, "%s argument '%s' for '%s'\nValid arguments are:\n  - '%s'", kind, value, option, strings.Join(words, "'\n  - '"))
+}
+
 // fail reports what is wrong and returns code.
 func (t *call) fail(code int, format string, args ...any) int {
 	t.Errorf(format, args...)
@@ -193,6 +211,16 @@ func (t *call) open(name string) (*source, error) {
 		return nil, err
 	}
 	return &source{cmd.Reader(t.ctx, f), f}, nil
+}
+
+// into makes a file the output of the command.
+func (t *call) into(name string) error {
+	f, err := t.create(name)
+	if err == nil {
+		t.own = f
+		t.out.Reset(strict{f, "write error"})
+	}
+	return err
 }
 
 // create opens a file for the output of a command.

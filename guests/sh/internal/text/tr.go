@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ type trSet struct {
 	classes bool // there is a class
 	other   bool // there is a class that is not upper or lower
 	equiv   bool
-	repeat  bool // there is a [c*n]
+	cases   []int // where in the list classes of case start
 }
 
 // trChar is a character of the text of a set; escaped ones stand for themselves only.
@@ -114,6 +115,8 @@ func trParse(t *call, text string) (*trSet, error) {
 						set.classes = true
 						if name != "upper" && name != "lower" {
 							set.other = true
+						} else {
+							set.cases = append(set.cases, len(set.list))
 						}
 						for b := range 256 {
 							if class(byte(b)) {
@@ -158,7 +161,6 @@ func trParse(t *call, text string) (*trSet, error) {
 				}
 				n = v
 			}
-			set.repeat = true
 			if n == 0 {
 				if set.fill >= 0 {
 					return nil, fmt.Errorf("only one [c*] repeat construct may appear in string2")
@@ -204,9 +206,6 @@ func trRepeat(in []trChar, i int) (end int, count string, ok bool) {
 	for j := i + 3; j < len(in); j++ {
 		if !in[j].escaped && in[j].b == ']' {
 			return j + 1, string(digits), true
-		}
-		if in[j].escaped || !isDigit(in[j].b) {
-			return 0, "", false
 		}
 		digits = append(digits, in[j].b)
 	}
@@ -303,8 +302,11 @@ func tr(t *call) int {
 			return t.fail(1, "when translating, the only character classes that may appear in\nstring2 are 'upper' and 'lower'")
 		case len(s2.list) == 0 && !truncate && len(list1) > 0:
 			return t.fail(1, "when not truncating set1, string2 must be non-empty")
-		case s2.classes && !s1.classes && !complement:
-			return t.fail(1, "misaligned [:upper:] and/or [:lower:] construct")
+		}
+		for _, at := range s2.cases {
+			if !complement && !slices.Contains(s1.cases, at) {
+				return t.fail(1, "misaligned [:upper:] and/or [:lower:] construct")
+			}
 		}
 		list2 := s2.list
 		if !truncate && len(list1) > len(list2) && len(list2) > 0 {

@@ -58,8 +58,9 @@ func uniq(t *call) int {
 		case "D", "all-repeated":
 			repeated, all, delimit = true, true, "none"
 			if g.Has {
-				if delimit = complete(g.Value, "none", "prepend", "separate"); delimit == "" {
-					return t.usage(1, "invalid argument '%s' for '--all-repeated'\nValid arguments are:\n  - 'none'\n  - 'prepend'\n  - 'separate'", g.Value)
+				words := []string{"none", "prepend", "separate"}
+				if delimit = complete(g.Value, words...); delimit == "" {
+					return t.badWord(g.Value, "--all-repeated", words...)
 				}
 			}
 		case "f":
@@ -67,8 +68,9 @@ func uniq(t *call) int {
 		case "group":
 			group = "separate"
 			if g.Has {
-				if group = complete(g.Value, "prepend", "append", "separate", "both"); group == "" {
-					return t.usage(1, "invalid argument '%s' for '--group'\nValid arguments are:\n  - 'prepend'\n  - 'append'\n  - 'separate'\n  - 'both'", g.Value)
+				words := []string{"prepend", "append", "separate", "both"}
+				if group = complete(g.Value, words...); group == "" {
+					return t.badWord(g.Value, "--group", words...)
 				}
 			}
 		case "i":
@@ -105,12 +107,9 @@ func uniq(t *call) int {
 	}
 	defer r.Close()
 	if len(names) > 1 && names[1] != "-" {
-		f, err := t.create(names[1])
-		if err != nil {
+		if err := t.into(names[1]); err != nil {
 			return t.Fail(names[1], err)
 		}
-		defer f.Close()
-		t.out.Reset(strict{f, "write error"})
 	}
 	key := func(line []byte) []byte {
 		for n := 0; n < fields && len(line) > 0; n++ {
@@ -131,8 +130,8 @@ func uniq(t *call) int {
 		t.out.Write(line)
 		t.out.WriteByte(sep)
 	}
-	var first []byte // of the run
-	n := int64(0)    // lines in the run
+	var first, before []byte // of the run; the line before, with -uD
+	n := int64(0)            // lines in the run
 	groups := 0
 	flush := func() {
 		if n == 0 || all || group != "" || unique && n > 1 || repeated && n == 1 {
@@ -167,17 +166,27 @@ func uniq(t *call) int {
 			first, n = append(first[:0], line...), 0
 		}
 		n++
+		if all && unique { // all of a run but the last
+			if n == 2 {
+				start()
+			}
+			if n > 1 {
+				put(before)
+			}
+			before = append(before[:0], line...)
+			continue
+		}
 		switch {
 		case group != "":
 			if n == 1 {
 				start()
 			}
 			put(line)
-		case all && n == 2 && !unique:
+		case all && n == 2:
 			start()
 			put(first)
 			put(line)
-		case all && n > 2 && !unique:
+		case all && n > 2:
 			put(line)
 		}
 	}

@@ -123,12 +123,9 @@ func (t *call) wcWidth(names []string, columns int) int {
 		return 1
 	}
 	least, sum := 1, int64(0)
-	for i, name := range names {
+	for _, name := range names {
 		r, err := t.open(name)
 		if err != nil {
-			if i == 0 {
-				return 1
-			}
 			continue
 		}
 		info, err := r.file.Stat()
