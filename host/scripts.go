@@ -128,7 +128,7 @@ func damaged(head []byte) error {
 	return nil
 }
 
-// shellNotes are what a person should know about a shell script that was written for another shell or system.
+// shellNotes are what a person should know about a shell script that was written for another shell.
 func shellNotes(r guests.Runtime, name string, head []byte) (out []string) {
 	if r.Language != "shell" {
 		return nil
@@ -137,9 +137,6 @@ func shellNotes(r guests.Runtime, name string, head []byte) (out []string) {
 		if guests.Interpreter(head) == other || strings.EqualFold(path.Ext(name), "."+other) {
 			out = append(out, fmt.Sprintf("%s is written for %s and runs as bash", name, other))
 		}
-	}
-	if line, _, whole := bytes.Cut(head, []byte("\n")); whole && bytes.HasSuffix(line, []byte("\r")) {
-		out = append(out, fmt.Sprintf("the lines of %s end in CR LF, as on Windows", name))
 	}
 	return out
 }

@@ -284,8 +284,15 @@ func TestNothingMovesBetweenMounts(t *testing.T) {
 		{Guest: "/ro", Dir: a, Access: ReadOnly}, {Guest: "/a", Dir: a, Access: ReadWrite}, {Guest: "/b", Dir: b, Access: ReadWrite},
 	}})
 	tr.want("link ro to rw", tr.root.Link("ro/f", false, tr.root, "b/f"), EXDEV)
+	if len(tr.events) != 1 || !tr.events[0].Denied {
+		t.Errorf("events of a link %+v", tr.events)
+	}
+	tr.events = nil
 	tr.want("rename ro to rw", tr.root.Rename("ro/f", tr.root, "b/f"), EXDEV)
 	tr.want("rename rw to rw", tr.root.Rename("a/f", tr.root, "b/f"), EXDEV)
+	if len(tr.events) != 0 {
+		t.Errorf("a move to another file system is told as %+v", tr.events)
+	}
 	tr.want("rename over a folder", tr.root.Rename("a/f", tr.root, "a/d"), EISDIR)
 	tr.want("rename a folder over a file", tr.root.Rename("a/d", tr.root, "a/f"), ENOTDIR)
 	tr.want("rename of a mount point", tr.root.Rename("a", tr.root, "b/x"), EBUSY)

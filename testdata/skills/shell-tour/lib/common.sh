@@ -1,0 +1,2 @@
+# Shared by the scripts of the tour.
+log() { local IFS=' '; echo "log: $*"; }
