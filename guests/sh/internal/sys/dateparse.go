@@ -169,9 +169,7 @@ func (p *dateParser) lex(s string) bool {
 					}
 				}
 			}
-			if depth != 0 {
-				return false
-			}
+			// A comment that is not closed ends with the text.
 		case b == '@':
 			p.tokens = append(p.tokens, dateToken{kind: dateAt})
 			i++
@@ -650,7 +648,10 @@ func (p *dateParser) numberFirst() bool {
 		p.dates++
 		p.year, p.yearDigits, p.month, p.day = n.value, n.digits, -a.value, -b.value
 		p.skip(3)
-		if p.peek(0).kind == dateMilitaryT && p.peek(1).unsigned() {
+		if p.peek(0).kind == dateMilitaryT {
+			if !p.peek(1).unsigned() {
+				return false
+			}
 			p.skip(1)
 			p.times++
 			return p.clock()
@@ -743,7 +744,7 @@ func (p *dateParser) resolve() (time.Time, bool) {
 			year += 1900
 		}
 	}
-	if year < -1<<31 || year > 1<<31 {
+	if year < -1<<31+1900 || year >= 1<<31+1900 {
 		return time.Time{}, false
 	}
 	switch {
@@ -790,7 +791,7 @@ func (p *dateParser) resolve() (time.Time, bool) {
 	}
 	if p.relYear|p.relMonth|p.relDay != 0 {
 		months := year*12 + p.month - 1 + p.relYear*12 + p.relMonth
-		if months < -1<<38 || months > 1<<38 || p.relDay < -1<<40 || p.relDay > 1<<40 {
+		if months < -1<<34 || months > 1<<34 || p.relDay < -1<<30 || p.relDay > 1<<30 {
 			return time.Time{}, false
 		}
 		t, _ = date(int64(floorDiv(int(months), 12)), int64(floorMod(int(months), 12)+1), p.day+p.relDay)
@@ -809,7 +810,7 @@ func (p *dateParser) resolve() (time.Time, bool) {
 
 // inRange tells whether the year of t fits into an int of C, beyond which GNU has no date.
 func inRange(t time.Time, loc *time.Location) bool {
-	const most = 67767976233532799 // the last second of the year 2^31 - 1 + 1900
+	const most = 67768036191676799 // the last second of the year 2^31 - 1 + 1900
 	return -most < t.Unix() && t.Unix() < most
 }
 

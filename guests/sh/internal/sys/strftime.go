@@ -61,25 +61,28 @@ func formatTime(b *strings.Builder, format string, t time.Time, upper bool) {
 			i++
 		}
 		if i == len(format) {
-			b.WriteString(format[start:])
+			directive{pad: d.pad, width: d.width}.pads(b, format[start:])
 			return
 		}
 		d.text = format[start : i+1]
 		if !d.write(b, format[i], t) {
-			b.WriteString(d.text)
+			directive{pad: d.pad, width: d.width}.pads(b, d.text)
 		}
 	}
 }
 
 func (d directive) write(b *strings.Builder, letter byte, t time.Time) bool {
-	if d.colons > 0 && letter != 'z' || d.alternative == 'E' && !strings.ContainsRune("cCxXyY", rune(letter)) ||
+	if d.colons > 0 && letter != 'z' || d.alternative == 'E' && !strings.ContainsRune("cCxXyYz", rune(letter)) ||
 		d.alternative == 'O' && !strings.ContainsRune("bBdehHIklmMNSuUVwWyY", rune(letter)) {
 		return false
 	}
 	hour12 := (t.Hour()+11)%12 + 1
 	switch letter {
 	case '%':
-		d.pads(b, "%")
+		if d.text != "%%" {
+			return false
+		}
+		b.WriteByte('%')
 	case 'a':
 		d.upper = d.upper || d.swap
 		d.pads(b, t.Weekday().String()[:3])
@@ -204,15 +207,13 @@ func (d directive) sub(b *strings.Builder, format string, t time.Time) {
 
 // isoDate writes %F: its width is that of the whole, made up by the year.
 func (d directive) isoDate(b *strings.Builder, t time.Time) {
-	if d.pad == 0 {
-		d.pad = '+'
-		if d.width < 0 {
-			d.width = 10
-		}
+	digits := max(d.width-6, 0)
+	if d.pad == 0 && d.width < 0 {
+		d.pad, digits = '+', 4
 	}
 	rest := fmt.Sprintf("-%02d-%02d", int(t.Month()), t.Day())
-	d.width = max(d.width-len(rest), 0)
-	d.year(b, t.Year(), 4)
+	signed := d.pad == '+' && (t.Year() > 9999 || digits > 4)
+	directive{pad: d.pad, width: digits, alwaysSigned: signed}.number(b, t.Year(), 1, '0')
 	b.WriteString(rest)
 }
 
@@ -267,7 +268,8 @@ func (d directive) nanoseconds(b *strings.Builder, n int) {
 	}
 	switch d.pad {
 	case '-':
-		for len(s) > 1 && s[len(s)-1] == '0' {
+		// Alone it asks for the digits that the clock has: all of them.
+		for d.width > 0 && len(s) > 1 && s[len(s)-1] == '0' {
 			s = s[:len(s)-1]
 		}
 	case '_':

@@ -15,7 +15,7 @@ import (
 
 // Commands are the commands by their names.
 var Commands = map[string]cmd.Func{
-	"arch": arch, "date": date, "env": env, "expr": expr, "false": fail, "getconf": getconf, "groups": groups,
+	"arch": arch, "bc": bc, "date": date, "env": env, "expr": expr, "false": fail, "getconf": getconf, "groups": groups,
 	"hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc,
 	"printenv": printenv, "pwd": pwd, "sleep": sleep, "stty": stty, "sync": syncFiles, "time": timeCommand,
 	"timeout": timeout, "true": succeed, "tty": tty, "uname": uname, "users": nobody, "which": which, "who": who,

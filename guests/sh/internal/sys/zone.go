@@ -76,7 +76,7 @@ func zone(name string) *time.Location {
 		n++
 	}
 	if n < 3 {
-		return time.UTC
+		n = 0
 	}
 	return time.FixedZone(name[:n], 0)
 }
