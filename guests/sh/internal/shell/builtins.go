@@ -320,7 +320,7 @@ func (s *Shell) sourceBuiltin(c *callCtx, args []string) int {
 		return s.status
 	}
 	s.frames = append(s.frames, frame{name: "source", source: name, line: s.line})
-	params, line, loops := s.params, s.line, s.loops
+	params, line, loops, sets := s.params, s.line, s.loops, s.setCount
 	if len(args) > 1 {
 		s.params = args[1:]
 	}
@@ -330,7 +330,7 @@ func (s *Shell) sourceBuiltin(c *callCtx, args []string) int {
 	defer func() {
 		s.traceLevel--
 		s.frames = s.frames[:len(s.frames)-1]
-		if len(args) > 1 {
+		if len(args) > 1 && s.setCount == sets {
 			s.params = params
 		}
 		s.line, s.loops = line, loops
@@ -1041,7 +1041,11 @@ func (s *Shell) trapBuiltin(c *callCtx, args []string) int {
 		}
 	}
 	if show || len(args) == 0 {
-		names := sortedKeys(s.traps)
+		traps := s.traps
+		if s.listed != nil {
+			traps = s.listed
+		}
+		names := sortedKeys(traps)
 		if len(args) > 0 {
 			names = nil
 		}
@@ -1053,7 +1057,7 @@ func (s *Shell) trapBuiltin(c *callCtx, args []string) int {
 				code = 1
 				continue
 			}
-			if _, ok := s.traps[name]; ok {
+			if _, ok := traps[name]; ok {
 				names = append(names, name)
 			}
 		}
@@ -1063,7 +1067,7 @@ func (s *Shell) trapBuiltin(c *callCtx, args []string) int {
 			if signalNumber(name) > 0 {
 				label = "SIG" + name
 			}
-			fmt.Fprintf(c.stdout(), "trap -- %s %s\n", quoteSingle(s.traps[name]), label)
+			fmt.Fprintf(c.stdout(), "trap -- %s %s\n", quoteSingle(traps[name]), label)
 		}
 		return code
 	}

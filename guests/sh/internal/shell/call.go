@@ -54,6 +54,10 @@ func (s *Shell) call(ctx context.Context, c *syntax.CallExpr, redirs []*syntax.R
 	if len(assigns) > 0 {
 		s.vars.PushTemp()
 		for _, a := range assigns {
+			ps4 := ""
+			if s.opts.has(optXtrace) {
+				ps4 = s.ps4()
+			}
 			if err := s.exp.AssignTemp(ctx, a); err != nil {
 				s.vars.Pop()
 				s.restore(saved)
@@ -61,7 +65,7 @@ func (s *Shell) call(ctx context.Context, c *syntax.CallExpr, redirs []*syntax.R
 				return
 			}
 			if s.opts.has(optXtrace) {
-				s.traceAssign(a)
+				s.traceAssign(a, ps4)
 			}
 		}
 		defer s.vars.Pop()
@@ -83,8 +87,9 @@ func (s *Shell) call(ctx context.Context, c *syntax.CallExpr, redirs []*syntax.R
 		lasting = true
 	}
 	s.lastArg = fields[len(fields)-1]
-	if s.jump == jumpDiscard {
-		code = s.status
+	switch s.jump {
+	case jumpDiscard, jumpExit, jumpReturn:
+		code = s.status // a trap or an error said how it ends
 	}
 	s.setStatus(code)
 }
@@ -106,12 +111,16 @@ func (s *Shell) assignments(ctx context.Context, assigns []*syntax.Assign, redir
 		if s.opts.has(optAllexport) {
 			d.Add = attrExport
 		}
+		ps4 := ""
+		if s.opts.has(optXtrace) {
+			ps4 = s.ps4()
+		}
 		if err := s.exp.Assign(ctx, a, d); err != nil {
 			s.fail(err)
 			return
 		}
 		if s.opts.has(optXtrace) {
-			s.traceAssign(a)
+			s.traceAssign(a, ps4)
 		}
 	}
 	code := 0
@@ -240,13 +249,13 @@ func (s *Shell) callFunction(ctx context.Context, f *function, fields []string) 
 	}
 	s.vars.Push()
 	s.frames = append(s.frames, frame{name: f.name, source: f.source, line: s.line, params: s.params, isFunc: true})
-	params, loops, base, line, src := s.params, s.loops, s.base, s.line, s.src
+	params, sets, loops, base, line, src := s.params, s.setCount, s.loops, s.base, s.line, s.src
 	s.params, s.loops, s.base, s.src = fields[1:], 0, f.base, f.src
 	hidden := s.hideTraps()
 	defer func() {
 		s.vars.Pop()
 		s.frames = s.frames[:len(s.frames)-1]
-		s.params, s.loops, s.base, s.line, s.src = params, loops, base, line, src
+		s.params, s.setCount, s.loops, s.base, s.line, s.src = params, sets, loops, base, line, src
 		s.leave()
 	}()
 	s.stmt(ctx, f.body)

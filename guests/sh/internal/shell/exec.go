@@ -80,6 +80,9 @@ func (s *Shell) closeProcFds(mark int) {
 func (s *Shell) exec(ctx context.Context, st *syntax.Stmt) {
 	if st.Cmd != nil {
 		s.line = int(st.Cmd.Pos().Line()) + s.base
+		if s.fixed == 0 {
+			s.current, s.currentSrc = st.Cmd, s.src
+		}
 	}
 	switch c := st.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -210,6 +213,7 @@ func (s *Shell) truth(ctx context.Context, ok bool, err error, what string) {
 	if err != nil {
 		var arith *expand.ArithError
 		var regex *expand.RegexError
+		var readonly *vars.ReadOnlyError
 		switch {
 		case errors.As(err, &regex):
 			if text := err.Error(); text != "" {
@@ -218,6 +222,9 @@ func (s *Shell) truth(ctx context.Context, ok bool, err error, what string) {
 			code = 2
 		case errors.As(err, &arith):
 			s.errorf("%s%v", what, err)
+			code = 1
+		case errors.As(err, &readonly):
+			s.errorf("%v", err)
 			code = 1
 		default:
 			s.fail(err)
@@ -238,7 +245,7 @@ func (s *Shell) fail(err error) {
 	s.setStatus(1)
 	var unset *expand.UnsetError
 	if errors.As(err, &unset) {
-		if s.script == "" && s.command != "" {
+		if s.script == "" && s.command != "" && s.subshell == 0 {
 			s.status = 127
 		}
 		s.jump = jumpExit
@@ -335,7 +342,7 @@ func (s *Shell) forWords(ctx context.Context, loop *syntax.WordIter, do []*synta
 		if s.opts.has(optXtrace) {
 			s.traceFor(loop)
 		}
-		if err := s.vars.Set(loop.Name.Value, item); err != nil {
+		if err := s.setLoop(loop.Name.Value, item); err != nil {
 			s.fail(err)
 			return
 		}
@@ -347,6 +354,14 @@ func (s *Shell) forWords(ctx context.Context, loop *syntax.WordIter, do []*synta
 			s.tick(ctx)
 		}
 	}
+}
+
+// setLoop sets the variable of a loop; what a name reference refers to changes with each turn.
+func (s *Shell) setLoop(name, value string) error {
+	if v, ok := s.vars.Raw(name); ok && v.Attr&vars.NameRef != 0 {
+		return s.vars.Point(name, value)
+	}
+	return s.vars.Set(name, value)
 }
 
 func (s *Shell) forArithm(ctx context.Context, loop *syntax.CStyleLoop, do []*syntax.Stmt) {
@@ -462,7 +477,7 @@ func (s *Shell) selectLoop(ctx context.Context, loop *syntax.WordIter, do []*syn
 		io.WriteString(errs, prompt)
 		line, err := readLine(s.stream(ctx, 0))
 		if err != nil && line == "" {
-			fmt.Fprintln(errs)
+			fmt.Fprintln(s.stream(ctx, 1))
 			s.status = 1
 			return
 		}
@@ -631,7 +646,7 @@ func (s *Shell) commandSubst(ctx context.Context, c *syntax.CmdSubst) (string, e
 	case <-ctx.Done():
 		cmd.Check(ctx)
 	}
-	s.subst, s.substCode = true, code
+	s.subst, s.substCode, s.status = true, code, code
 	text := out.text()
 	text = strings.TrimRight(text, "\n")
 	if strings.IndexByte(text, 0) >= 0 {

@@ -157,6 +157,11 @@ func (d *desc) unread(p []byte) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.regular && d.canWrite {
+		// Writers stand where readers do.
+		d.file.Seek(-int64(len(p)), io.SeekCurrent)
+		return
+	}
 	d.ahead = append(bytes.Clone(p), d.ahead...)
 }
 

@@ -93,7 +93,7 @@ func (s *Shell) background(ctx context.Context, st *syntax.Stmt) {
 	go func() {
 		defer s.w.orphans.Done()
 		j.code = child.process(ctx, func(ctx context.Context) {
-			child.stmt(ctx, &front)
+			child.element(ctx, &front)
 		})
 		child.proc.end()
 		close(j.done)
@@ -156,7 +156,7 @@ func (s *Shell) pipeline(ctx context.Context, c *syntax.BinaryCmd) {
 		}
 		input = next
 		run := func() {
-			codes[i] = child.process(pctx, func(ctx context.Context) { child.stmt(ctx, st) })
+			codes[i] = child.process(pctx, func(ctx context.Context) { child.element(ctx, st) })
 			child.proc.end()
 			child.proc.cancel(nil)
 			finished <- struct{}{}
@@ -190,6 +190,20 @@ func (s *Shell) pipeline(ctx context.Context, c *syntax.BinaryCmd) {
 			}
 		}
 	}
+}
+
+// element runs a statement in a shell that is there for it alone: of ( ) no second one is made.
+func (s *Shell) element(ctx context.Context, st *syntax.Stmt) {
+	sub, ok := st.Cmd.(*syntax.Subshell)
+	if !ok || st.Negated || st.Background {
+		s.stmt(ctx, st)
+		return
+	}
+	if _, ok := s.redirect(ctx, st.Redirs); !ok {
+		s.status = 1
+		return
+	}
+	s.stmts(ctx, sub.Stmts)
 }
 
 // processSubst starts <(command) or >(command).

@@ -153,13 +153,13 @@ func (s *Shell) setBuiltin(c *callCtx, args []string) int {
 		a := args[0]
 		switch {
 		case a == "--":
-			s.params = append([]string(nil), args[1:]...)
+			s.setParams(args[1:])
 			return 0
 		case a == "-":
 			s.setOption(optXtrace, false)
 			s.setOption(optVerbose, false)
 			if len(args) > 1 {
-				s.params = append([]string(nil), args[1:]...)
+				s.setParams(args[1:])
 			}
 			return 0
 		case len(a) > 1 && (a[0] == '-' || a[0] == '+'):
@@ -169,11 +169,16 @@ func (s *Shell) setBuiltin(c *callCtx, args []string) int {
 			}
 			args = rest
 		default:
-			s.params = append([]string(nil), args...)
+			s.setParams(args)
 			return 0
 		}
 	}
 	return 0
+}
+
+func (s *Shell) setParams(args []string) {
+	s.params = append([]string(nil), args...)
+	s.setCount++
 }
 
 // setLetters carries out one argument of set or of the command line, "-euo" or "+x". What -o takes comes off args.

@@ -205,9 +205,15 @@ func (w *World) command(ctx context.Context, c *cmd.Call) int {
 			}
 		}
 		s.depth = parent.depth
+		for name, text := range parent.traps {
+			if text == "" && signalNumber(name) > 0 {
+				s.traps[name] = ""
+			}
+		}
 		s.ppid = parent.proc.id()
 	}
 	ctx, done := w.startProc(ctx, s, parent)
+	s.inheritIgnored()
 	defer done()
 	return s.process(ctx, func(ctx context.Context) {
 		if !s.enter("bash") {

@@ -327,6 +327,13 @@ func (s *Shell) assignment(name string, v vars.Var) string {
 	return name + "=" + quoteValue(v.Str) + "\n"
 }
 
-func (s *Shell) commandText() string { return "" }
+// commandText is BASH_COMMAND: the command that runs, or that the trap is for.
+func (s *Shell) commandText() string {
+	if s.current == nil {
+		return ""
+	}
+	p := printer{src: s.currentSrc}
+	return p.text(s.current)
+}
 
 var _ = expand.Quote

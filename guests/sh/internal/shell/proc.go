@@ -274,6 +274,7 @@ func trapOrder(names []string) {
 
 // setTrap changes a trap.
 func (s *Shell) setTrap(name, text string, set bool) {
+	s.listed = nil
 	if set {
 		s.traps[name] = text
 	} else {

@@ -79,11 +79,12 @@ type Shell struct {
 	oldDirs []string // pushd's, the last pushed first
 	umask   fs.FileMode
 
-	opts    options
-	params  []string
-	arg0    string
-	command string // of -c
-	script  string // the file that is run; "" for -c and standard input
+	opts     options
+	params   []string
+	setCount int // how often set changed params
+	arg0     string
+	command  string // of -c
+	script   string // the file that is run; "" for -c and standard input
 
 	funcs    map[string]*function
 	aliases  map[string]string
@@ -91,7 +92,8 @@ type Shell struct {
 	hashed   map[string]*hashed
 	shared   bool // the maps are another shell's too: copy before changing
 	traps    map[string]string
-	trapping map[string]bool // traps that run now
+	trapping map[string]bool   // traps that run now
+	listed   map[string]string // the traps of the parent, which trap lists until one is set
 
 	status     int
 	pipestatus []int
@@ -112,6 +114,9 @@ type Shell struct {
 	subshell   int    // BASH_SUBSHELL
 	traceLevel int    // how often set -x repeats the first character of PS4
 	src        string // the text that the nodes stand in
+
+	current    syntax.Command // what runs, or what the trap that runs is for
+	currentSrc string
 	ticks      uint
 
 	jobs    []*job
@@ -209,7 +214,8 @@ func (s *Shell) fork() *Shell {
 			c.traps[name] = ""
 		}
 	}
-	if len(c.traps) > 0 {
+	if len(s.traps) > 0 {
+		c.listed = maps.Clone(s.traps)
 		c.inheritIgnored()
 	}
 	c.fds = make([]*desc, len(s.fds))

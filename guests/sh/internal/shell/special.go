@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
@@ -33,6 +34,15 @@ func (h *host) Executable(name string) bool {
 func (h *host) Terminal(fd int) bool {
 	d := h.s.fd(fd)
 	return d != nil && d.file != nil && fd < 3 && h.s.w.tty[fd]
+}
+
+// StatFd tells what a descriptor is.
+func (h *host) StatFd(fd int) (fs.FileInfo, error) {
+	d := h.s.fd(fd)
+	if d == nil {
+		return nil, syscall.EBADF
+	}
+	return d.stat()
 }
 
 // Special returns special parameters and computed variables.
@@ -213,7 +223,7 @@ func (s *Shell) firstVariables() {
 	v.Set("OSTYPE", "linux-gnu")
 	v.Set("HOSTTYPE", machine())
 	v.Set("MACHTYPE", machine()+"-pc-linux-gnu")
-	def("HOSTNAME", "localhost")
+	def("HOSTNAME", "exthost")
 	v.Set("UID", "1000")
 	v.Set("EUID", "1000")
 	v.Set("IFS", " \t\n")
@@ -275,9 +285,10 @@ func (s *Shell) importFunctions(environ []string) []string {
 			if rest == nil {
 				rest = append(make([]string, 0, len(environ)), environ[:i]...)
 			}
-			if f, err := newParser().Parse(strings.NewReader(fn+" "+value), ""); err == nil && len(f.Stmts) == 1 {
+			text := fn + " " + value
+			if f, err := newParser().Parse(strings.NewReader(text), ""); err == nil && len(f.Stmts) == 1 {
 				if d, ok := f.Stmts[0].Cmd.(*syntax.FuncDecl); ok {
-					s.funcs[fn] = &function{name: fn, body: d.Body, source: "environment", export: true}
+					s.funcs[fn] = &function{name: fn, body: d.Body, source: "environment", src: text, export: true}
 				}
 			}
 			continue

@@ -12,14 +12,20 @@ import (
 )
 
 // trace writes a line of set -x.
-func (s *Shell) trace(format string, args ...any) {
+func (s *Shell) trace(format string, args ...any) { s.traceWith("", format, args...) }
+
+// traceWith is trace with a PS4 that has been expanded.
+func (s *Shell) traceWith(ps4, format string, args ...any) {
 	fd := 2
 	if v := s.vars.Str("BASH_XTRACEFD"); v != "" {
 		if n, err := strconv.Atoi(v); err == nil && s.fd(n) != nil {
 			fd = n
 		}
 	}
-	io.WriteString(s.stream(context.Background(), fd), s.ps4()+fmt.Sprintf(format, args...)+"\n")
+	if ps4 == "" {
+		ps4 = s.ps4()
+	}
+	io.WriteString(s.stream(context.Background(), fd), ps4+fmt.Sprintf(format, args...)+"\n")
 }
 
 // ps4 expands PS4; its first character is repeated for each level of subshells.
@@ -50,35 +56,44 @@ func (s *Shell) ps4() string {
 func (s *Shell) traceFields(fields []string) {
 	quoted := make([]string, len(fields))
 	for i, f := range fields {
-		quoted[i] = expand.Quote(f, false)
+		quoted[i] = quoteTrace(f)
 	}
 	s.trace("%s", strings.Join(quoted, " "))
 }
 
-func (s *Shell) traceAssign(a *syntax.Assign) {
+// traceAssign shows an assignment that has been made; ps4 is what PS4 was before.
+func (s *Shell) traceAssign(a *syntax.Assign, ps4 string) {
 	if a.Array != nil || a.Index != nil || a.Name == nil {
-		s.trace("%s", s.nodeText(a))
+		s.traceWith(ps4, "%s", s.nodeText(a))
 		return
 	}
 	if a.Append {
 		if !pure(a.Value) {
-			s.trace("%s", s.nodeText(a))
+			s.traceWith(ps4, "%s", s.nodeText(a))
 			return
 		}
 		text, err := s.exp.Literal(context.Background(), a.Value)
 		if err == nil {
-			s.trace("%s+=%s", a.Name.Value, quoteValue(text))
+			s.traceWith(ps4, "%s+=%s", a.Name.Value, quoteValue(text))
 		}
 		return
 	}
-	s.trace("%s=%s", a.Name.Value, quoteValue(s.vars.Str(a.Name.Value)))
+	s.traceWith(ps4, "%s=%s", a.Name.Value, quoteValue(s.vars.Str(a.Name.Value)))
 }
 
 func quoteValue(v string) string {
 	if v == "" {
 		return ""
 	}
-	return expand.Quote(v, false)
+	return quoteTrace(v)
+}
+
+// quoteTrace quotes a word as set -x does, which leaves tabs and line ends as they are.
+func quoteTrace(word string) string {
+	if word != "" && strings.ContainsAny(word, "\t\n") && !strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == 0x7f }) {
+		return quoteSingle(word)
+	}
+	return expand.Quote(word, false)
 }
 
 func (s *Shell) traceDecl(c *syntax.DeclClause) {
@@ -101,7 +116,7 @@ func (s *Shell) traceDecl(c *syntax.DeclClause) {
 				}
 				text = a.Name.Value + eq + text
 			}
-			parts = append(parts, expand.Quote(text, false))
+			parts = append(parts, quoteTrace(text))
 		}
 	}
 	s.trace("%s", strings.Join(parts, " "))
@@ -146,11 +161,18 @@ func (s *Shell) test(ctx context.Context, x syntax.TestExpr) (bool, error) {
 		return s.test(ctx, x.X)
 	case *syntax.UnaryTest:
 		if x.Op == syntax.TsNot {
+			if u, isUnary := x.X.(*syntax.UnaryTest); isUnary && u.Op != syntax.TsNot {
+				if w, isWord := u.X.(*syntax.Word); isWord {
+					s.trace("[[ ! %v %s ]]", u.Op, s.traceWord(w, false))
+					ok, err := s.exp.Test(ctx, u)
+					return !ok, err
+				}
+			}
 			ok, err := s.test(ctx, x.X)
 			return !ok, err
 		}
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			s.trace("[[ %v %s ]]", x.Op, s.traceWord(w))
+			s.trace("[[ %v %s ]]", x.Op, s.traceWord(w, false))
 		}
 	case *syntax.BinaryTest:
 		if x.Op == syntax.AndTest || x.Op == syntax.OrTest {
@@ -163,21 +185,30 @@ func (s *Shell) test(ctx context.Context, x syntax.TestExpr) (bool, error) {
 		left, isWord := x.X.(*syntax.Word)
 		right, isWord2 := x.Y.(*syntax.Word)
 		if isWord && isWord2 {
-			s.trace("[[ %s %v %s ]]", s.traceWord(left), x.Op, s.traceWord(right))
+			pattern := x.Op == syntax.TsMatch || x.Op == syntax.TsMatchShort || x.Op == syntax.TsNoMatch
+			s.trace("[[ %s %v %s ]]", s.traceWord(left, false), x.Op, s.traceWord(right, pattern))
 		}
 	case *syntax.Word:
-		s.trace("[[ -n %s ]]", s.traceWord(x))
+		s.trace("[[ -n %s ]]", s.traceWord(x, false))
 	}
 	return s.exp.Test(ctx, x)
 }
 
-func (s *Shell) traceWord(w *syntax.Word) string {
+// traceWord is an operand of [[ ]]; of a pattern the quoted parts are shown with backslashes.
+func (s *Shell) traceWord(w *syntax.Word, pattern bool) string {
 	if !pure(w) {
 		return s.nodeText(w)
 	}
-	text, err := s.exp.Literal(context.Background(), w)
-	if err != nil {
-		return s.nodeText(w)
+	expanded := s.exp.Literal
+	if pattern {
+		expanded = s.exp.Pattern
 	}
-	return expand.Quote(text, false)
+	text, err := expanded(context.Background(), w)
+	switch {
+	case err != nil:
+		return s.nodeText(w)
+	case text == "":
+		return "''"
+	}
+	return text
 }
