@@ -143,6 +143,9 @@ func (d *declaring) options(w string) int {
 			d.d.Add &^= attributes[r]
 		}
 	}
+	if both := vars.Lower | vars.Upper; d.d.Add&both == both {
+		d.d.Add &^= both // one forbids the other, and neither is left
+	}
 	return 0
 }
 
@@ -278,7 +281,7 @@ func (d *declaring) finish() (int, error) {
 		v, _ := d.c.Vars.Raw(name)
 		switch {
 		case d.d.Kind != vars.Unset && v.Kind != d.d.Kind, v.Attr&listed != listed:
-		case d.print || listed != 0 || d.d.Kind != vars.Unset:
+		case d.print || listed != 0 || d.d.Kind != vars.Unset || d.name == "local":
 			b.WriteString(expand.Declaration(name, v) + "\n")
 		case v.Kind != vars.Unset:
 			b.WriteString(expand.Line(name, v) + "\n")

@@ -55,7 +55,7 @@ func getopts(_ context.Context, c *Context, args []string) (int, error) {
 		}
 		if err := c.Vars.Set(name, value); err != nil {
 			c.errorf("", "%v", err)
-			return 1, nil
+			return 2, nil
 		}
 		return code, nil
 	}

@@ -123,6 +123,9 @@ func (f *formatter) pass() {
 				digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
 				for ; j < len(s) && j < i+2+digits && isHex(s[j]); j++ {
 				}
+				if j == i+2 {
+					f.c.errorf("printf", "missing %s digit for \\%c", map[bool]string{true: "hex", false: "unicode"}[c == 'x'], c)
+				}
 			case c == 'c':
 				f.out.WriteString(`\c`)
 				i = j
@@ -211,7 +214,7 @@ flags:
 		i++
 	}
 	if i == len(s) {
-		f.fail("`%%': missing format character")
+		f.fail("`%s': missing format character", s[strings.LastIndexByte(s, '%'):])
 		f.stop = true
 		return i
 	}
@@ -368,7 +371,7 @@ func (f *formatter) integer(s string) int64 {
 	case len(t) > 1 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X'):
 		base, kind = 16, "hex number"
 		t = t[2:]
-	case t != "" && t[0] == '0':
+	case len(t) > 1 && t[0] == '0' && '0' <= t[1] && t[1] <= '9':
 		base, kind = 8, "octal number"
 	}
 	n := uint64(0)

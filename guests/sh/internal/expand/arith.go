@@ -277,8 +277,12 @@ func (a *arith) next() {
 		a.tok = o
 		return
 	}
+	// No token of expressions: where an operand should be it is missing, else this is no operator.
 	a.tok = op(a.s[a.i : a.i+1])
-	a.fail("syntax error: invalid arithmetic operator")
+	a.i++
+	if last == name || last == number || last == ")" {
+		a.fail("syntax error: invalid arithmetic operator")
+	}
 }
 
 // increments tells whether ++ or -- is one operator here: after a variable, or before one. Else it is two signs.
@@ -315,7 +319,6 @@ func (a *arith) subscript() {
 			}
 		}
 	}
-	a.at = open
 	a.fail("bad array subscript")
 }
 

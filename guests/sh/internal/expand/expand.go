@@ -80,7 +80,7 @@ type NoMatch struct{ Pattern string }
 
 func (e *NoMatch) Error() string { return "no match: " + e.Pattern }
 
-// RegexError is a malformed regular expression of =~, on which [[ ]] has the exit code 2.
-type RegexError struct{ Text string }
+// RegexError is a malformed regular expression of =~, on which [[ ]] has the exit code 2. As in bash it says nothing.
+type RegexError struct{}
 
-func (e *RegexError) Error() string { return e.Text }
+func (e *RegexError) Error() string { return "" }

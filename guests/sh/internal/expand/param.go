@@ -44,6 +44,12 @@ func (x *expansion) param(pe *syntax.ParamExp, q quoting) error {
 	switch {
 	case pe.Length:
 		if v.list {
+			if v.base != "" && !v.set && v.v.List == nil && v.v.Map == nil {
+				v.name = v.base
+				if err := x.nounset(v); err != nil {
+					return err
+				}
+			}
 			x.result(strconv.Itoa(len(v.vals)), q)
 			return nil
 		}
@@ -252,7 +258,7 @@ func (x *expansion) scalar(name string) (value, error) {
 		return x.element(base, sub)
 	}
 	s, set := v.Scalar()
-	if !ok {
+	if !ok && !vars.IsDynamic(name) {
 		s, set = x.Host.Special(name)
 		if set {
 			v = vars.Var{Kind: vars.String, Str: s}
@@ -264,7 +270,7 @@ func (x *expansion) scalar(name string) (value, error) {
 // element returns an element of an array, or all of them when the subscript is "@" or "*".
 func (x *expansion) element(name, sub string) (value, error) {
 	v, ok := x.Vars.Get(name)
-	if !ok && v.Kind == vars.Unset {
+	if !ok && v.Kind == vars.Unset && !vars.IsDynamic(name) {
 		if s, set := x.Host.Special(name); set {
 			v, ok = vars.Var{Kind: vars.String, Str: s}, true
 		}

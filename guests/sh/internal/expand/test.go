@@ -125,7 +125,7 @@ func (e *Expander) regex(ctx context.Context, s string, w *syntax.Word) (bool, e
 		}
 		var err error
 		if re, err = regex.Compile(key.s, regex.ERE, flags); err != nil {
-			return false, &RegexError{err.Error()}
+			return false, &RegexError{}
 		}
 		if e.regexes == nil || len(e.regexes) >= 64 {
 			e.regexes = map[regexKey]*regex.Regexp{}

@@ -798,7 +798,7 @@ func (t *Table) SetAttr(name string, add, remove Attr) error {
 		}
 		t.vars[name] = v
 	}
-	if v.Attr&ReadOnly != 0 && (remove&ReadOnly != 0 || (add|remove)&(Integer|Lower|Upper|NameRef|Capital) != 0) {
+	if v.Attr&ReadOnly != 0 && (remove&ReadOnly != 0 || (add|remove)&NameRef != 0) {
 		return &ReadOnlyError{name}
 	}
 	if add&NameRef != 0 && v.Attr&NameRef == 0 && v.Kind == String && v.Str != "" {
