@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -61,7 +62,7 @@ func nativeRunner(t *testing.T, cases map[string][]*case_, program string) runne
 	return func(t *testing.T, c *case_) outcome {
 		r := rooms.take()
 		defer rooms.give(r)
-		o, err := r.process(t.Context(), c, "/usr/local/bin", program)
+		o, err := r.process(t.Context(), c, systemPath, program)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,9 +110,17 @@ func engineRunner(t *testing.T, cases map[string][]*case_, engine string) runner
 }
 
 func TestSandbox(t *testing.T) {
-	_, cases, heads := subjects(t)
+	_, cases, _ := subjects(t)
 	listed := differences(t)
 	if *guest != "" {
+		if *update {
+			t.Fatal("outside the sandbox nobody is asked, so that no denial is recorded: use -update without -guest")
+		}
+		for subject := range cases {
+			for _, c := range cases[subject] {
+				c.want = denials.ReplaceAllString(c.want, "")
+			}
+		}
 		replay(t, cases, listed, nativeRunner(t, cases, *guest))
 	} else {
 		var engines []string
@@ -126,7 +135,7 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 	if *update {
-		write(t, slices.Sorted(maps.Keys(cases)), cases, heads)
+		write(t, cases)
 		var list []*case_
 		for _, id := range slices.Sorted(maps.Keys(listed)) {
 			list = append(list, &case_{claim: id, script: listed[id].reason + "\n", want: listed[id].want})
@@ -141,6 +150,8 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 }
+
+var denials = regexp.MustCompile(`(?m)^-- denied .*\n`)
 
 // replay runs all cases and ends when the last has ended.
 func replay(t *testing.T, cases map[string][]*case_, listed map[string]*difference, run runner) {
