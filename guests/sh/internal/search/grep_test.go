@@ -8,18 +8,9 @@ import (
 	"github.com/exthost/exthost/guests/sh/internal/cmdtest"
 )
 
-func lines(s string) []native {
-	var calls []native
-	for l := range strings.Lines(s) {
-		if l = strings.TrimSuffix(l, "\n"); l != "" {
-			calls = append(calls, native{argv: l, stdin: "foo\nbar foo\nbaz\n"})
-		}
-	}
-	return calls
-}
-
 func TestGrepIsGNUs(t *testing.T) {
-	compare(t, "grep", "3.8", lines(`
+	cmdtest.Require(t, "grep", "3.8")
+	cmdtest.Compare(t, Commands, samples, cmdtest.Calls(`
 grep foo t
 grep -n foo t
 grep -T foo t
@@ -206,11 +197,11 @@ grep -x -e 1 -e 2 nums
 egrep 'foo|z' t
 fgrep f.o t
 fgrep foo t
-`))
+`, "foo\nbar foo\nbaz\n"))
 }
 
 func TestGrepWithoutNativeTool(t *testing.T) {
-	dir := sample(t, nil)
+	dir := sample(t)
 	for _, c := range []struct {
 		argv string
 		out  string
@@ -221,7 +212,7 @@ func TestGrepWithoutNativeTool(t *testing.T) {
 		{"grep -oP (?<=ERROR\u00a0) log", "", 1},
 		{"grep -n foo t", "1:x foo foo\n2:yfoo\n", 0},
 	} {
-		got := cmdtest.Run(t, Commands, dir, "", words1(c.argv)...)
+		got := cmdtest.Run(t, Commands, dir, "", cmdtest.Words(c.argv)...)
 		if got.Stdout != c.out || got.Code != c.code {
 			t.Errorf("%s: %d %q %s", c.argv, got.Code, got.Stdout, got.Stderr)
 		}

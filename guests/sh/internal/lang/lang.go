@@ -1,0 +1,12 @@
+// Package lang has the commands that are languages: awk and jq.
+package lang
+
+import (
+	"maps"
+
+	"github.com/exthost/exthost/guests/sh/internal/cmd"
+	"github.com/exthost/exthost/guests/sh/internal/lang/awk"
+)
+
+// Commands returns the commands of the package.
+func Commands() map[string]cmd.Func { return maps.Clone(awk.Commands) }
