@@ -1,164 +1,18 @@
 package files
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"flag"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
-	"github.com/exthost/exthost/guests/sh/internal/cmdtest"
+	"github.com/exthost/exthost/guests/sh/internal/files/scripttest"
 )
 
-var update = flag.Bool("update", false, "write what the tools of the machine print into testdata")
-
-// script is a case of testdata/*.txt: commands, each with the standard output and the exit code it must have.
-type script struct {
-	name  string
-	steps []step
-}
-
-type step struct {
-	line string
-	want string
-}
-
-// scripts reads a file of cases. "## name" begins one, "$ words" is a command, with <<'text' for its standard input; what follows is
-// its output, and [N] its exit code when it is not 0. "!" instead of "$": the tool of the machine must differ, and does not count. "~": it
-// may print the lines in another order.
-func scripts(t *testing.T, file string) []script {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []script
-	for _, line := range strings.SplitAfter(string(text), "\n") {
-		switch {
-		case strings.HasPrefix(line, "## "):
-			list = append(list, script{name: strings.TrimSpace(line[3:])})
-		case len(list) == 0:
-		case strings.HasPrefix(line, "$ "), strings.HasPrefix(line, "! "), strings.HasPrefix(line, "~ "):
-			s := &list[len(list)-1]
-			s.steps = append(s.steps, step{line: strings.TrimSuffix(line, "\n")})
-		default:
-			if s := &list[len(list)-1]; len(s.steps) > 0 {
-				s.steps[len(s.steps)-1].want += line
-			}
-		}
-	}
-	for _, s := range list {
-		// An empty line ends a case.
-		if n := len(s.steps); n > 0 {
-			s.steps[n-1].want = strings.TrimSuffix(s.steps[n-1].want, "\n")
-			if w := s.steps[n-1].want; w != "" && !strings.HasSuffix(w, "\n") {
-				s.steps[n-1].want += "\n"
-			}
-		}
-	}
-	return list
-}
-
-// words splits a command line: '...' and "..." quote, $'...' has escapes.
-func words(t *testing.T, line string) (argv []string, stdin string) {
-	t.Helper()
-	var b strings.Builder
-	started := false
-	for i := 0; i < len(line); i++ {
-		switch x := line[i]; {
-		case x == ' ':
-			if started {
-				argv = append(argv, b.String())
-				b.Reset()
-				started = false
-			}
-		case x == '\'' || x == '"':
-			end := strings.IndexByte(line[i+1:], x)
-			if end < 0 {
-				t.Fatalf("no end of quotes: %s", line)
-			}
-			text := line[i+1 : i+1+end]
-			if s := b.String(); strings.HasSuffix(s, "$") {
-				b.Reset()
-				b.WriteString(s[:len(s)-1])
-				text = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`, `\q`, "'").Replace(text)
-			}
-			b.WriteString(text)
-			started = true
-			i += end + 1
-		default:
-			b.WriteByte(x)
-			started = true
-		}
-	}
-	if started {
-		argv = append(argv, b.String())
-	}
-	if n := len(argv); n > 0 && strings.HasPrefix(argv[n-1], "<<") {
-		argv, stdin = argv[:n-1], argv[n-1][2:]
-	}
-	return argv, stdin
-}
-
-// fixture makes the files that the cases work on.
-func fixture(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := time.Date(2024, 1, 2, 3, 4, 5, 678901234, time.UTC)
-	for _, f := range []struct {
-		name, text string
-		days       int
-	}{
-		{"a.txt", "hello\n", 0}, {"b.txt", "", 1}, {"c.md", strings.Repeat("line\n", 2000), 2}, {".hidden", "secret\n", 3},
-		{"sp ace", "x", 4}, {"it's", "y", 5}, {"d/e.sh", "#!/bin/sh\necho e\n", 6}, {"d/f.log", "log\n", 7}, {"d/sub/deep.log", strings.Repeat("z", 5000), 8},
-		{"d/sub/.h", "", 9}, {"file10", "10", 10}, {"file9", "9", 11}, {"Upper.TXT", "U", 12},
-	} {
-		p := filepath.Join(dir, f.name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(f.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		when := old.AddDate(0, 0, f.days)
-		if err := os.Chtimes(p, when, when); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for to, from := range map[string]string{"link": "a.txt", "dlink": "d", "broken": "nope", "d/up": "../a.txt"} {
-		p := filepath.Join(dir, to)
-		if err := os.Symlink(from, p); err != nil {
-			t.Fatal(err)
-		}
-		if err := setTimes(p, true, old, old); err != nil && !errors.Is(err, fs.ErrInvalid) {
-			t.Log(err)
-		}
-	}
-	for _, d := range []string{"empty", "d/sub", "d", "."} {
-		if err := os.Chtimes(filepath.Join(dir, d), old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// echo and sh are commands that others start in the cases.
+// table has also commands that others start in the cases.
 func table() map[string]cmd.Func {
 	all := map[string]cmd.Func{
 		"echo": func(_ context.Context, c *cmd.Call) int {
@@ -197,159 +51,25 @@ func table() map[string]cmd.Func {
 	return all
 }
 
-// tree describes all files below dir.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, _ := filepath.Rel(dir, p)
-		switch {
-		case d.IsDir():
-			fmt.Fprintf(&b, "%s/\n", name)
-		case d.Type()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(p)
-			fmt.Fprintf(&b, "%s -> %s\n", name, to)
-		default:
-			text, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, "%s %d %x\n", name, len(text), sha256.Sum256(text))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func outcome(stdout string, code int, dir string) string {
-	out := strings.ReplaceAll(stdout, dir, "DIR")
-	if out != "" && !strings.HasSuffix(out, "\n") {
-		out += "\\\n"
-	}
-	out = strings.ReplaceAll(out, "\x00", "^@")
-	if code != 0 {
-		out += fmt.Sprintf("[%d]\n", code)
-	}
-	return out
-}
-
-func ordered(text string) string {
-	lines := strings.SplitAfter(text, "\n")
-	slices.Sort(lines)
-	return strings.Join(lines, "")
-}
-
-// real runs a command of the machine as the cases want it.
-func real(t *testing.T, dir, stdin string, argv []string) (string, string, bool) {
-	t.Helper()
-	p, err := exec.LookPath(argv[0])
-	if err != nil {
-		return "", "", false
-	}
-	var out, errs bytes.Buffer
-	c := exec.Command(p, argv[1:]...)
-	c.Args[0] = argv[0]
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, strings.NewReader(stdin), &out, &errs
-	c.Env = []string{"LC_ALL=C.UTF-8", "TZ=UTC", "HOME=" + dir, "PATH=" + os.Getenv("PATH"), "PWD=" + dir}
-	code := 0
-	if err := c.Run(); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		code = exit.ExitCode()
-	}
-	// The owner of the test's files is shown as the guest's.
-	text := out.String()
-	switch argv[0] {
-	case "ls":
-		text = strings.ReplaceAll(text, "root", "guest")
-	case "stat":
-		text = strings.ReplaceAll(text, "(    0/    root)", "( 1000/   guest)")
-	case "chown", "chgrp":
-		text = strings.ReplaceAll(text, "retained as root", "retained as guest")
-	}
-	return outcome(text, code, dir), errs.String(), true
-}
-
 // TestScripts compares the commands with testdata, and testdata with the tools of the machine where they are.
 func TestScripts(t *testing.T) {
-	list, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(list) == 0 {
-		t.Fatal(err, "no cases")
-	}
-	for _, file := range list {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScripts(t, file) })
-	}
-}
-
-func runScripts(t *testing.T, file string) {
-	var fresh strings.Builder
-	for _, s := range scripts(t, file) {
-		fmt.Fprintf(&fresh, "## %s\n", s.name)
-		t.Run(s.name, func(t *testing.T) {
-			ours, theirs := fixture(t), fixture(t)
-			oracle := true
-			for _, step := range s.steps {
-				argv, stdin := words(t, step.line[2:])
-				differs := step.line[0] == '!'
-				sub := func(dir string) []string {
-					var list []string
-					for _, a := range argv {
-						list = append(list, strings.ReplaceAll(a, "DIR", dir))
-					}
-					return list
-				}
-				want := step.want
-				if oracle {
-					out, errs, ok := real(t, theirs, stdin, sub(theirs))
-					if step.line[0] == '~' {
-						out = ordered(out)
-					}
-					switch {
-					case !ok:
-						oracle = false
-						if os.Getenv("REQUIRE_SHELLS") != "" {
-							t.Errorf("%s is not there", argv[0])
-						}
-					case *update && !differs:
-						want = out
-					case !differs && out != want:
-						t.Errorf("%s\nthe tool prints\n%s%s\nexpected\n%s", step.line, out, errs, want)
-					case differs && out == want:
-						t.Errorf("%s\nthe tool does the same: it is no difference", step.line)
-					}
-				}
-				fmt.Fprintf(&fresh, "%s\n%s", step.line, want)
-				r := cmdtest.Run(t, table(), ours, stdin, sub(ours)...)
-				got := outcome(r.Stdout, r.Code, ours)
-				if step.line[0] == '~' {
-					got = ordered(got)
-				}
-				if got != want {
-					t.Errorf("%s\ngot\n%s%s\nwant\n%s", step.line, got, r.Stderr, want)
-				}
-				if r.Code != 0 && r.Stderr == "" && strings.Contains("cp mv rm mkdir rmdir ls ln touch", argv[0]) {
-					t.Errorf("%s fails without a word", step.line)
-				}
-				if oracle && !differs {
-					if a, b := tree(t, ours), tree(t, theirs); a != b {
-						t.Errorf("%s\nleaves\n%s\nthe tool\n%s", step.line, a, b)
-					}
-				}
+	scripttest.Config{
+		Table: table(),
+		Normal: func(command, text string) string {
+			// The owner of the test's files is shown as the guest's.
+			switch command {
+			case "ls":
+				return strings.ReplaceAll(text, "root", "guest")
+			case "stat":
+				return strings.ReplaceAll(text, "(    0/    root)", "( 1000/   guest)")
+			case "chown", "chgrp":
+				return strings.ReplaceAll(text, "retained as root", "retained as guest")
 			}
-		})
-		fresh.WriteString("\n")
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(fresh.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+			return text
+		},
+		Quiet: func(line string) bool {
+			command, _, _ := strings.Cut(line, " ")
+			return !slices.Contains(strings.Fields("cp mv mkdir rmdir ls ln touch"), command)
+		},
+	}.Run(t)
 }
