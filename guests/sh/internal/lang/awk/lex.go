@@ -225,8 +225,8 @@ func (l *lexer) str() string {
 
 // escape writes what the text behind a backslash stands for, and returns its length.
 func escape(b *strings.Builder, s string) int {
-	if i := strings.IndexByte(`"\/abfnrtv`, s[0]); i >= 0 {
-		b.WriteByte("\"\\/\a\b\f\n\r\t\v"[i])
+	if i := strings.IndexByte(`"\abfnrtv`, s[0]); i >= 0 {
+		b.WriteByte("\"\\\a\b\f\n\r\t\v"[i])
 		return 1
 	}
 	if '0' <= s[0] && s[0] <= '7' {

@@ -660,7 +660,7 @@ func (p *parser) print() stmt {
 		p.next()
 		save := p.noGT
 		p.noGT = true
-		target = p.concat()
+		target = p.ternary()
 		p.noGT = save
 	}
 	if isPrintf && len(args) == 0 {

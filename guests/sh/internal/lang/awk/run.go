@@ -288,7 +288,7 @@ type splitter struct {
 	one   byte // a single character
 	each  bool // every character
 	re    *regex.Regexp
-	para  bool // a line end splits, too
+	para  bool // a line end splits, too: in gawk, where records are paragraphs
 }
 
 func (it *interp) newSplitter(fs string, para bool) splitter {
@@ -417,7 +417,7 @@ func (it *interp) setSpecial(i int, v value) {
 		// The record at hand is still split by the old one.
 		it.needFields()
 		it.fs = it.str(v)
-		it.splitter = it.newSplitter(it.fs, it.rs == "")
+		it.splitter = it.newSplitter(it.fs, it.rs == "" && it.gawk)
 	case sOFS:
 		if it.rebuilt {
 			it.rebuild()
@@ -432,7 +432,7 @@ func (it *interp) setSpecial(i int, v value) {
 		if len(it.rs) > 1 {
 			it.rsRegexp = it.regexp(it.rs)
 		}
-		it.splitter = it.newSplitter(it.fs, it.rs == "")
+		it.splitter = it.newSplitter(it.fs, it.rs == "" && it.gawk)
 	case sSUBSEP:
 		it.subsep = it.str(v)
 	case sCONVFMT:
@@ -837,7 +837,7 @@ func (it *interp) getlineCommand(command string, target node) float64 {
 		r = &reader{r: bytes.NewReader(out.Bytes()), code: code}
 		it.inputs[command] = r
 	}
-	return it.from(r, target, true)
+	return it.from(r, target, it.gawk)
 }
 
 // Output.
