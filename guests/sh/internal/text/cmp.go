@@ -119,6 +119,10 @@ func cmpCmd(t *call) int {
 		}
 		width = len(fmt.Sprint(least))
 	}
+	unit := "char"
+	if t.locale("LC_MESSAGES") {
+		unit = "byte"
+	}
 	result := 0
 	line := int64(1)
 	var lastByte byte
@@ -177,11 +181,11 @@ func cmpCmd(t *call) int {
 			case list:
 				fmt.Fprintf(t.out, "%*d %3o %3o\n", width, at, a[i], b[i])
 			case show:
-				fmt.Fprintf(t.out, "%s %s differ: byte %d, line %d is %3o %s %3o %s\n", names[0], names[1], at, line,
+				fmt.Fprintf(t.out, "%s %s differ: %s %d, line %d is %3o %s %3o %s\n", names[0], names[1], "byte", at, line,
 					a[i], appendVisible(nil, a[i]), b[i], appendVisible(nil, b[i]))
 				return 1
 			default:
-				fmt.Fprintf(t.out, "%s %s differ: byte %d, line %d\n", names[0], names[1], at, line)
+				fmt.Fprintf(t.out, "%s %s differ: %s %d, line %d\n", names[0], names[1], unit, at, line)
 				return 1
 			}
 			if a[i] == '\n' {

@@ -149,7 +149,7 @@ func column(t *call) int {
 		var cells [][]string
 		for _, r := range rows {
 			f := split(r)
-			if tab.limit > 0 && len(f) > tab.limit {
+			if tab.limit > 0 && len(f) >= tab.limit {
 				f = limitFields(r, f, tab.limit, sep, hasSep)
 			}
 			cells = append(cells, f)

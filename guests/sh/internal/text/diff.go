@@ -31,7 +31,7 @@ var diffOpts = cmd.Opts{
 	{Short: 'b', Long: "ignore-space-change"}, {Short: 'w', Long: "ignore-all-space"}, {Short: 'B', Long: "ignore-blank-lines"},
 	{Short: 'I', Long: "ignore-matching-lines", Arg: cmd.Value}, {Short: 'a', Long: "text"}, {Long: "strip-trailing-cr"},
 	{Short: 'd', Long: "minimal"}, {Long: "horizon-lines", Arg: cmd.Value}, {Short: 'H', Long: "speed-large-files"},
-	{Long: "color", Arg: cmd.Optional},
+	{Long: "color", Arg: cmd.Optional}, {Long: "lines", Arg: cmd.Value},
 }
 
 type differ struct {
@@ -69,12 +69,12 @@ type differ struct {
 
 func diff(t *call) int {
 	args := slices.Clone(t.Args)
-	for i, a := range args { // -5 is -U5 or -C5
+	for i, a := range args { // -5 is how many lines -u or -c are to show
 		if a == "--" {
 			break
 		}
 		if len(a) > 1 && a[0] == '-' && strings.Trim(a[1:], "0123456789") == "" {
-			args[i] = "-U" + a[1:]
+			args[i] = "--lines=" + a[1:]
 		}
 	}
 	given, names, code := t.parse(diffOpts, "[OPTION]... FILES", 2, args)
@@ -92,11 +92,12 @@ func diff(t *call) int {
 		d.style = s
 		return true
 	}
+	old := -1
 	functionRE, ignoreRE := "", []string(nil)
 	for _, g := range given {
 		lines := 3
 		switch g.Key {
-		case "C", "U", "context", "unified", "W", "tabsize", "horizon-lines":
+		case "C", "U", "context", "unified", "lines", "W", "tabsize", "horizon-lines":
 			if g.Value == "" && !g.Has {
 				break
 			}
@@ -141,6 +142,8 @@ func diff(t *call) int {
 			if !style('y') {
 				return 2
 			}
+		case "lines":
+			old = lines
 		case "W":
 			d.width = lines
 		case "left-column":
@@ -241,6 +244,9 @@ func diff(t *call) int {
 		if d.matching, err = t.pattern(strings.Join(ignoreRE, `\|`)); err != nil {
 			return t.fail(2, "%s: %v", strings.Join(ignoreRE, `\|`), err)
 		}
+	}
+	if old >= 0 && d.style != 'n' {
+		d.context = old
 	}
 	if d.context < 0 {
 		d.context = 0
@@ -584,7 +590,7 @@ func (d *differ) files(files [2]*diffFile, top bool) int {
 			return 1
 		}
 		fmt.Fprintf(t.out, "Binary files %s differ\n", names())
-		return 2 - boolInt(d.brief)
+		return 1
 	}
 	if d.brief && !filters {
 		fmt.Fprintf(t.out, "Files %s differ\n", names())
@@ -914,6 +920,10 @@ func (d *differ) contextual(files [2]*diffFile, edits []edit) {
 	if d.style == 'c' {
 		marks = [2]string{"***", "---"}
 	}
+	layout := "2006-01-02 15:04:05.000000000 -0700"
+	if d.style == 'c' && !d.t.locale("LC_TIME") {
+		layout = time.ANSIC
+	}
 	for i, f := range files {
 		name := ""
 		if i < len(d.labels) {
@@ -926,7 +936,7 @@ func (d *differ) contextual(files [2]*diffFile, edits []edit) {
 			case !f.missing:
 				when = time.Now()
 			}
-			name = diffName(f.name) + "\t" + when.In(d.t.zone()).Format("2006-01-02 15:04:05.000000000 -0700")
+			name = diffName(f.name) + "\t" + when.In(d.t.zone()).Format(layout)
 		}
 		fmt.Fprintf(d.t.out, "%s %s\n", marks[i], name)
 	}
@@ -938,7 +948,7 @@ func (d *differ) contextual(files [2]*diffFile, edits []edit) {
 			prev, next := edits[n-1], edits[n]
 			gap := 2*d.context + 1
 			if prev.ignore || next.ignore {
-				gap = d.context
+				gap = d.context + 1
 			}
 			if next.old-(prev.old+prev.deleted) >= gap {
 				break
@@ -1081,9 +1091,9 @@ func (d *differ) sideBySide(files [2]*diffFile, edits []edit) int {
 	if d.expand {
 		tab = 1
 	}
-	t := d.width + 3
-	off := (t/2 + tab/2*boolInt(tab > 1)) / tab * tab
-	half := max(0, min(off-3, d.width-off))
+	const gutter = 3
+	off := (d.width + tab + gutter) / (2 * tab) * tab
+	half := max(0, min(off-gutter, d.width-off))
 	second := d.width
 	if half > 0 {
 		second = off

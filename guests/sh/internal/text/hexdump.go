@@ -15,7 +15,7 @@ import (
 var hexdumpOpts = cmd.Opts{
 	{Short: 'b', Long: "one-byte-octal"}, {Short: 'c', Long: "one-byte-char"}, {Short: 'C', Long: "canonical"},
 	{Short: 'd', Long: "two-bytes-decimal"}, {Short: 'o', Long: "two-bytes-octal"}, {Short: 'x', Long: "two-bytes-hex"},
-	{Short: 'X', Long: "one-byte-hex"}, {Short: 'e', Long: "format", Arg: cmd.Value}, {Short: 'f', Long: "format-file", Arg: cmd.Value},
+	{Short: 'e', Long: "format", Arg: cmd.Value}, {Short: 'f', Long: "format-file", Arg: cmd.Value},
 	{Short: 'n', Long: "length", Arg: cmd.Value}, {Short: 's', Long: "skip", Arg: cmd.Value}, {Short: 'v', Long: "no-squeezing"},
 }
 
@@ -27,7 +27,6 @@ var hexFormats = map[string][]string{
 	"d": {`"%07.7_Ax\n"`, `"%07.7_ax " 8/2 "  %05u " "\n"`},
 	"o": {`"%07.7_Ax\n"`, `"%07.7_ax " 8/2 " %06o " "\n"`},
 	"x": {`"%07.7_Ax\n"`, `"%07.7_ax " 8/2 "   %04x " "\n"`},
-	"X": {`"%07.7_Ax\n"`, `"%07.7_ax " 16/1 " %02x " "\n"`},
 	"":  {`"%07.7_Ax\n"`, `"%07.7_ax " 8/2 "%04x " "\n"`},
 }
 
@@ -411,7 +410,7 @@ func (p *hexPart) sprintf(verb string, v any) string {
 }
 
 var hexNames = []string{
-	"nul", "soh", "stx", "etx", "eot", "enq", "ack", "bel", "bs", "ht", "lf", "vt", "ff", "cr", "so", "si", "dle", "dcl", "dc2",
+	"nul", "soh", "stx", "etx", "eot", "enq", "ack", "bel", "bs", "ht", "lf", "vt", "ff", "cr", "so", "si", "dle", "dc1", "dc2",
 	"dc3", "dc4", "nak", "syn", "etb", "can", "em", "sub", "esc", "fs", "gs", "rs", "us",
 }
 

@@ -14,7 +14,7 @@ import (
 
 var odOpts = cmd.Opts{
 	{Short: 'A', Long: "address-radix", Arg: cmd.Value}, {Long: "endian", Arg: cmd.Value}, {Short: 'j', Long: "skip-bytes", Arg: cmd.Value},
-	{Short: 'N', Long: "read-bytes", Arg: cmd.Value}, {Short: 'S', Long: "strings", Arg: cmd.Optional},
+	{Short: 'N', Long: "read-bytes", Arg: cmd.Value}, {Short: 'S', Arg: cmd.Value}, {Long: "strings", Arg: cmd.Optional},
 	{Short: 't', Long: "format", Arg: cmd.Value}, {Short: 'v', Long: "output-duplicates"}, {Short: 'w', Long: "width", Arg: cmd.Optional},
 	{Long: "traditional"}, {Short: 'a'}, {Short: 'b'}, {Short: 'c'}, {Short: 'd'}, {Short: 'f'}, {Short: 'i'}, {Short: 'l'},
 	{Short: 'o'}, {Short: 's'}, {Short: 'x'},
@@ -132,8 +132,10 @@ func od(t *call) int {
 		stringsLen  = int64(-1)
 		order       = binary.ByteOrder(binary.LittleEndian)
 		traditional bool
+		modern      bool // there are options that the old way to skip does not go with
 	)
 	for _, g := range given {
+		modern = modern || strings.Contains("A j N S strings t v w", g.Key)
 		bad := func(option string) int { return t.fail(1, "invalid %s argument '%s'", option, g.Value) }
 		ok := true
 		switch g.Key {
@@ -159,7 +161,7 @@ func od(t *call) int {
 			if limit, ok = odNumber(g.Value); !ok {
 				return bad("-N")
 			}
-		case "S":
+		case "S", "strings":
 			stringsLen = 3
 			if g.Has {
 				if stringsLen, ok = odNumber(g.Value); !ok {
@@ -193,10 +195,10 @@ func od(t *call) int {
 		}
 	}
 	// The old way to skip: od [FILE] +OFFSET[.][b], octal where no point follows.
-	if n := len(names); n > 0 && (n <= 2 || traditional) {
-		if off, ok := odOffset(names[n-1]); ok && (n == 2 || strings.HasPrefix(names[n-1], "+")) && len(given) == 0 || ok && traditional {
-			skip = off
-			names = names[:n-1]
+	if n := len(names); n > 0 && n <= 2 && (!modern || traditional) {
+		last := names[n-1]
+		if off, ok := odOffset(last); ok && (traditional || last[0] == '+' || n == 2 && isDigit(last[0])) {
+			skip, names = off, names[:n-1]
 		}
 	}
 	in := t.inputs(names)
@@ -489,7 +491,7 @@ func stringsCmd(t *call) int {
 		case "e":
 			switch g.Value {
 			case "s":
-			case "S":
+			case "S", "strings":
 				eight = true
 			case "b", "B":
 				unit, big = map[string]int{"b": 2, "B": 4}[g.Value], true

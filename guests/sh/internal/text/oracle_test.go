@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +34,23 @@ type answer struct {
 }
 
 // fixtures are the files that commands find.
-func fixtures() map[string]string {
+var fixtures = sync.OnceValue(func() map[string]string {
+	files := made()
+	names, err := filepath.Glob("testdata/files/*")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		files[filepath.Base(name)] = string(data)
+	}
+	return files
+})
+
+func made() map[string]string {
 	var numbers, long strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -124,7 +141,7 @@ func place(t testing.TB, dir string) {
 
 // written are the files in dir that are not as place made them; nil for those that are gone.
 func written(t testing.TB, dir string) map[string]string {
-	was := fixtures()
+	was := maps.Clone(fixtures())
 	now := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -359,6 +359,9 @@ func (f *cFloat) format(x float64) string {
 	switch v := toLower(f.verb); {
 	case math.IsInf(x, 0) || math.IsNaN(x):
 		s = strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', -1, 64), "+"))
+		if math.IsNaN(x) && math.Signbit(x) {
+			s = "-nan"
+		}
 	case v == 'a':
 		s = strconv.FormatFloat(x, 'x', precision, 64)
 		mant, exp, _ := strings.Cut(s, "p")

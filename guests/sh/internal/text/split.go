@@ -313,13 +313,14 @@ func splitLineBytes(p *pieces, r io.Reader, n int64, sep byte, ok *bool) error {
 	for {
 		b, err := br.ReadSlice(sep)
 		line = append(line, b...)
-		if err == bufio.ErrBufferFull && int64(len(line)) < n {
-			continue
+		ended := err == nil || err == io.EOF
+		for int64(len(line)) >= n || ended && len(line) > 0 {
+			k := min(int64(len(line)), n)
+			if !put(line[:k]) {
+				return errStop
+			}
+			line = append(line[:0], line[k:]...)
 		}
-		if len(line) > 0 && !put(line) {
-			return errStop
-		}
-		line = line[:0]
 		if err == io.EOF {
 			return nil
 		}
@@ -384,7 +385,7 @@ func splitChunks(t *call, p *pieces, r *source, in, spec string, sep byte, elide
 		if i == n {
 			return total
 		}
-		return total / n * i
+		return min(total, max(total/n, 1)*i)
 	}
 	chunk, pos := int64(1), int64(0)
 	failed := false
@@ -826,9 +827,6 @@ func (c *csplitter) toLine(a csplitArg, i int) (bool, error) {
 		c.finish()
 		if err2 != nil {
 			return false, err2
-		}
-		if a.forever {
-			return true, nil
 		}
 		if i > 0 {
 			return false, fmt.Errorf("'%s': line number out of range on repetition %d", a.text, i)

@@ -46,6 +46,7 @@ var Commands = map[string]cmd.Func{
 	"nl":        wrap(nl, 1),
 	"od":        wrap(od, 1),
 	"paste":     wrap(paste, 1),
+	"patch":     wrap(patch, 2),
 	"rev":       wrap(rev, 1),
 	"seq":       wrap(seq, 1),
 	"sha1sum":   wrap(sums("SHA1"), 1),
@@ -447,13 +448,23 @@ func unitSize(s string) (int64, bool) {
 
 // utf8 tells whether characters are UTF-8 sequences (a locale like C.UTF-8) or bytes (C).
 func (t *call) utf8() bool {
-	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
+	v := strings.ToLower(t.localeName("LC_CTYPE"))
+	return strings.HasSuffix(v, "utf-8") || strings.HasSuffix(v, "utf8")
+}
+
+// locale tells whether a category is set to anything but C: some words and dates are others then.
+func (t *call) locale(category string) bool {
+	v := t.localeName(category)
+	return v != "" && v != "C" && v != "POSIX"
+}
+
+func (t *call) localeName(category string) string {
+	for _, name := range [...]string{"LC_ALL", category, "LANG"} {
 		if v := t.Getenv(name); v != "" {
-			v = strings.ToLower(v)
-			return strings.HasSuffix(v, "utf-8") || strings.HasSuffix(v, "utf8")
+			return v
 		}
 	}
-	return false
+	return ""
 }
 
 // isBlank tells a space or tab.

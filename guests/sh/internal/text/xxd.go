@@ -182,7 +182,7 @@ func xxd(t *call) int {
 		if err != nil {
 			return t.Fail(args[1], err) + 2
 		}
-		defer f.Close()
+		t.own = f
 		t.out.Reset(strict{f, args[1]})
 		if o.reverse {
 			return o.revert(t, r, f)
@@ -551,21 +551,26 @@ func hexValue(b byte) int {
 	return -1
 }
 
-// revertPlain takes pairs of digits wherever they stand; what is no digit starts anew.
+// revertPlain takes pairs of digits wherever they stand, also over line ends. After three characters that are none, the
+// rest of the line is no dump.
 func revertPlain(t *call, r *source) int {
-	high := -1
+	now, before, earlier := -1, -1, -1
+	skip := false
 	err := blocks(r, func(b []byte) error {
 		for _, c := range b {
-			v := hexValue(c)
+			if c == '\n' {
+				skip = false
+			}
+			if skip || c == ' ' || c == '\n' || c == '\t' {
+				continue
+			}
+			now, before, earlier = hexValue(c), now, before
 			switch {
-			case isSpace(c):
-			case v < 0:
-				high = -1
-			case high < 0:
-				high = v
-			default:
-				t.out.WriteByte(byte(high<<4 | v))
-				high = -1
+			case now >= 0 && before >= 0:
+				t.out.WriteByte(byte(before<<4 | now))
+				now = -1
+			case now < 0 && before < 0 && earlier < 0:
+				skip = true
 			}
 		}
 		return nil
@@ -585,8 +590,8 @@ var ebcdic = func() (table [256]byte) {
 		at   byte
 		text string
 	}{
-		{0x40, " "}, {0x4b, ".<(+|&"}, {0x5a, "!$*);~-/"}, {0x6a, "|,%_>?"}, {0x79, "`:#@'=\""}, {0x81, "abcdefghi"},
-		{0x91, "jklmnopqr"}, {0xa1, "~stuvwxyz"}, {0xad, "["}, {0xbd, "]"}, {0xc0, "{ABCDEFGHI"}, {0xd0, "}JKLMNOPQR"},
+		{0x40, " "}, {0x4b, ".<(+|&"}, {0x5a, "!$*);~-/"}, {0x6b, ",%_>?"}, {0x79, "`:#@'=\""}, {0x81, "abcdefghi"},
+		{0x91, "jklmnopqr^"}, {0xa2, "stuvwxyz"}, {0xad, "["}, {0xbd, "]"}, {0xc0, "{ABCDEFGHI"}, {0xd0, "}JKLMNOPQR"},
 		{0xe0, "\\"}, {0xe2, "STUVWXYZ"}, {0xf0, "0123456789"},
 	} {
 		copy(table[run.at:], run.text)
