@@ -19,6 +19,9 @@ type value struct {
 	list bool // $@, $*, ${a[@]}, ${a[*]}: vals
 	star bool
 	vals []string
+	// Where a list has to be one string bash joins "$@" with blanks, but with IFS what an operator made of it: outside
+	// of quotes only some operators.
+	changed, joined bool
 
 	v    vars.Var // the variable, of a named one
 	base string   // its name
@@ -109,11 +112,18 @@ func (x *expansion) emit(v value, q quoting) {
 		x.result(v.s, q)
 	case v.star && (q != unquoted || !x.fields):
 		x.result(strings.Join(v.vals, x.ifs().first), q)
+	case !x.fields && (q == unquoted && v.joined || q != unquoted && v.changed):
+		x.result(strings.Join(v.vals, x.ifs().first), q)
 	case !x.fields:
 		x.result(strings.Join(v.vals, " "), q)
 	default:
 		if len(v.vals) == 0 && q != unquoted {
 			x.empty++
+		}
+		if sep := x.ifs(); q == unquoted && sep.first != "" && sep.class[sep.first[0]] != 1 {
+			// As in bash the elements are joined and split again: empty ones are fields then.
+			x.result(strings.Join(v.vals, sep.first), q)
+			return
 		}
 		for i, s := range v.vals {
 			if i > 0 {
@@ -132,13 +142,13 @@ func (x *expansion) indirect(pe *syntax.ParamExp, q quoting) (v value, done bool
 		return v, false, err
 	}
 	if pe.Names != 0 {
-		v = value{list: true, star: pe.Names == syntax.NamesPrefix, vals: x.Vars.Names(name)}
+		v = value{list: true, star: pe.Names == syntax.NamesPrefix, vals: x.Vars.Names(name), changed: true, joined: true}
 		x.emit(v, q)
 		return v, true, nil
 	}
 	if all, star := wholeArray(pe.Index); all && pe.Exp == nil && pe.Slice == nil && pe.Repl == nil {
 		variable, _ := x.Vars.Get(name)
-		v = value{list: true, star: star, vals: variable.Keys()}
+		v = value{list: true, star: star, vals: variable.Keys(), changed: true}
 		x.emit(v, q)
 		return v, true, nil
 	}
@@ -348,7 +358,7 @@ func (x *expansion) each(v value, q quoting, f func(string) (string, error)) err
 			return err
 		}
 	}
-	v.vals = vals
+	v.vals, v.changed = vals, true
 	x.emit(v, q)
 	return nil
 }
@@ -445,6 +455,7 @@ func (x *expansion) operator(pe *syntax.ParamExp, v value, q quoting) error {
 		}
 		return &UnsetError{Name: v.name, Text: msg, Asked: true}
 	case syntax.OtherParamOps:
+		v.joined = true
 		return x.transform(w.Lit(), v, q)
 	}
 	if !v.set && !v.list {
@@ -462,6 +473,7 @@ func (x *expansion) operator(pe *syntax.ParamExp, v value, q quoting) error {
 		return x.changeCase(op, pat, w != nil, v, q)
 	}
 	p := x.pattern(pat, x.Host.Option("extglob"), false)
+	v.joined = true
 	return x.each(v, q, func(s string) (string, error) {
 		switch op {
 		case syntax.RemSmallPrefix, syntax.RemLargePrefix:
@@ -625,7 +637,7 @@ func (x *expansion) slice(pe *syntax.ParamExp, v value, q quoting) error {
 	if has && count < int64(len(vals)) {
 		vals = vals[:count]
 	}
-	v.vals = vals
+	v.vals, v.changed = vals, true
 	x.emit(v, q)
 	return nil
 }
@@ -818,8 +830,8 @@ func (x *expansion) transform(op string, v value, q quoting) error {
 		}
 		raw, _ := x.Vars.Raw(v.base)
 		flags := Flags(raw)
-		if v.list && len(v.vals) > 0 {
-			v.vals = slices.Repeat([]string{flags}, len(v.vals))
+		if v.list {
+			v.vals, v.changed = slices.Repeat([]string{flags}, len(v.vals)), true
 			x.emit(v, q)
 			return nil
 		}
