@@ -63,6 +63,8 @@ type patcher struct {
 	file                             string // the operand
 
 	failed bool
+	turned bool            // this file's patch is applied backwards after all
+	toErr  bool            // messages go to standard error: the result is on standard output
 	done   map[string]bool // files that have their backup already
 }
 
@@ -102,6 +104,7 @@ func patch(t *call) int {
 			input = g.Value
 		case "o":
 			p.output = g.Value
+			p.toErr = g.Value == "-"
 		case "r":
 			p.reject = g.Value
 		case "E":
@@ -173,6 +176,15 @@ func patch(t *call) int {
 
 func (p *patcher) say(format string, args ...any) {
 	if !p.quiet {
+		p.always(format, args...)
+	}
+}
+
+// always says what -s does not keep quiet.
+func (p *patcher) always(format string, args ...any) {
+	if p.toErr {
+		fmt.Fprintf(p.t.Stderr, format, args...)
+	} else {
 		fmt.Fprintf(p.t.out, format, args...)
 	}
 }
@@ -382,7 +394,7 @@ func (in *patchReader) unified(fp *filePatch) error {
 					new = 0
 					break
 				}
-				return patchError(fmt.Sprintf("unexpected end of file in patch"))
+				return patchError("unexpected end of file in patch")
 			}
 			b := in.body(in.at)
 			op := b[0]
@@ -708,8 +720,7 @@ func (p *patcher) choose(fp *filePatch) string {
 			continue
 		}
 		if path.IsAbs(s) || s == ".." || strings.HasPrefix(s, "../") || strings.Contains(s, "/../") {
-			p.say("Ignoring potentially dangerous file name %s\n", s)
-			continue
+			continue // it is outside
 		}
 		names = append(names, s)
 	}
@@ -761,10 +772,16 @@ func (p *patcher) apply(fp *filePatch) error {
 	if fp.renameTo != "" && p.file == "" {
 		target = p.stripped("b/" + fp.renameTo)
 	}
+	already := false
+	if target != name && !p.exists(name) && p.exists(target) {
+		name, already = target, true
+	}
 	shown := target
 	if p.output != "" {
 		target = p.output
 		shown = fmt.Sprintf("%s (read from %s)", p.output, name)
+	} else if already {
+		shown = fmt.Sprintf("%s (already renamed from %s)", target, fp.renameFrom)
 	} else if target != name {
 		shown = fmt.Sprintf("%s (renamed from %s)", target, name)
 	}
@@ -784,6 +801,16 @@ func (p *patcher) apply(fp *filePatch) error {
 	if p.verbose {
 		p.say("Hmm...  Looks like a %s to me...\n", map[byte]string{'u': "unified diff", 'c': "new-style context diff", 'n': "normal diff"}[fp.format])
 	}
+	if p.verbose && len(fp.header) > 0 {
+		p.say("The text leading up to this was:\n--------------------------\n")
+		for _, line := range fp.header {
+			p.say("|%s\n", line)
+		}
+		p.say("--------------------------\n")
+	}
+	if len(fp.hunks) > 0 && p.output == "" && p.unlikely(fp, name, !exists || len(data) == 0) {
+		return nil
+	}
 	if p.dry {
 		p.say("checking file %s\n", shown)
 	} else {
@@ -793,13 +820,17 @@ func (p *patcher) apply(fp *filePatch) error {
 	if len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]
 	}
+	if p.verbose {
+		p.say("Using Plan A...\n")
+	}
+	p.turned = false
 	a := &applier{p: p, lines: lines}
 	skip := false
 	if len(fp.hunks) > 0 && !p.force {
-		skip = p.reversed(fp, a, exists)
+		skip = p.reversed(fp, a)
 	}
 	var rejected []hunk
-	mismatch := false
+	mismatch := p.turned
 	for i := range fp.hunks {
 		h := &fp.hunks[i]
 		where, fuzz := -1, 0
@@ -887,41 +918,68 @@ func (p *patcher) apply(fp *filePatch) error {
 				return err
 			}
 		}
-		p.say("%s\n", text)
+		p.always("%s\n", text)
+	}
+	if p.verbose {
+		p.say("done\n")
 	}
 	return nil
 }
 
-// reversed looks whether the first hunk only fits backwards; whether the patch is to be skipped for it.
-func (p *patcher) reversed(fp *filePatch, a *applier, exists bool) bool {
-	first := &fp.hunks[0]
-	if fp.creates() && exists && len(a.lines) > 0 {
-		// It was made already.
-	} else if where, _ := a.find(first); where >= 0 {
-		a.reset()
+// unlikely asks about a patch that makes a file that is there, or removes one that is not. It returns true when the
+// patch is to be skipped.
+func (p *patcher) unlikely(fp *filePatch, name string, empty bool) bool {
+	verb, why := "create", "already exists"
+	switch {
+	case fp.creates() && !empty:
+	case fp.deletes() && empty:
+		verb, why = "delete", "does not exist"
+	default:
 		return false
 	}
-	a.reset()
-	back := hunk{first.oldStart, first.oldCount, first.newStart, first.newCount, append([]hunkLine(nil), first.lines...), first.function}
-	back.turn()
-	where, _ := a.find(&back)
-	a.reset()
-	if where < 0 || back.oldCount == 0 {
-		if fp.creates() && exists && len(a.lines) > 0 {
-			return p.already(fp)
-		}
+	reversed := ""
+	if p.reverse {
+		reversed = ", when reversed,"
+	}
+	if skip := p.ask(fp, fmt.Sprintf("The next patch%s would %s the file %s,\nwhich %s!", reversed, verb, name, why)); !skip {
 		return false
 	}
-	return p.already(fp)
+	p.failed = true
+	n := len(fp.hunks)
+	p.always("%d out of %d %s ignored\n", n, n, plural(n, "hunk", "hunks"))
+	return true
 }
 
-// already decides on a patch that seems to be applied. Nobody can be asked, so questions have their default answer.
-func (p *patcher) already(fp *filePatch) bool {
-	what := "Reversed (or previously applied) patch detected!"
-	if p.reverse {
-		what = "Unreversed patch detected!"
+// reversed looks whether the first hunk only fits backwards; whether the patch is to be skipped for it.
+func (p *patcher) reversed(fp *filePatch, a *applier) bool {
+	first := &fp.hunks[0]
+	where, _ := a.find(first)
+	a.reset()
+	if where >= 0 {
+		return false
 	}
+	back := hunk{first.oldStart, first.oldCount, first.newStart, first.newCount, append([]hunkLine(nil), first.lines...), first.function}
+	back.turn()
+	where, _ = a.find(&back)
+	a.reset()
+	return where >= 0 && back.oldCount > 0 && p.already(fp)
+}
+
+// already decides on a patch that seems to be applied.
+func (p *patcher) already(fp *filePatch) bool {
+	if p.reverse {
+		return p.ask(fp, "Unreversed patch detected!")
+	}
+	return p.ask(fp, "Reversed (or previously applied) patch detected!")
+}
+
+// ask tells what is odd about a patch and returns whether to skip it. Nobody can be asked, so questions have their
+// default answer.
+func (p *patcher) ask(fp *filePatch, what string) bool {
 	switch {
+	case p.force:
+		p.say("%s  Applying it anyway.\n", what)
+		return false
 	case p.forward:
 		p.say("%s  Skipping patch.\n", what)
 		return true
@@ -933,6 +991,7 @@ func (p *patcher) already(fp *filePatch) bool {
 		}
 		p.reverse = !p.reverse
 		fp.turn()
+		p.turned = true
 		return false
 	}
 	question := "Assume -R?"
@@ -1006,6 +1065,9 @@ func rejects(fp *filePatch, list []hunk) []byte {
 		}
 		return n
 	}
+	if fp.renameTo != "" {
+		fp.oldName, fp.newName = fp.renameFrom, fp.renameTo
+	}
 	if fp.format == 'u' {
 		fmt.Fprintf(&b, "--- %s\n+++ %s\n", name(fp.oldName, fp.oldStamp), name(fp.newName, fp.newStamp))
 		for _, h := range list {
@@ -1016,8 +1078,8 @@ func rejects(fp *filePatch, list []hunk) []byte {
 				return fmt.Sprintf("%d,%d", start, n)
 			}
 			fmt.Fprintf(&b, "@@ -%s +%s @@%s\n", span(h.oldStart, h.oldCount), span(h.newStart, h.newCount), h.function)
-			for _, l := range h.lines {
-				rejectLine(&b, string([]byte{l.op}), l.text)
+			for i, l := range h.lines {
+				rejectLine(&b, string([]byte{l.op}), l.text, i == len(h.lines)-1)
 			}
 		}
 		return b.Bytes()
@@ -1026,11 +1088,14 @@ func rejects(fp *filePatch, list []hunk) []byte {
 	for _, h := range list {
 		fmt.Fprintf(&b, "***************%s\n", h.function)
 		half := func(mark string, start, count int, other byte) {
-			tail := mark + mark[:1]
+			tail := " " + mark + mark[:1]
+			if fp.format == 'n' { // as they were in the old context format
+				tail = map[string]string{"***": "", "---": " -----"}[mark]
+			}
 			if count > 1 {
-				fmt.Fprintf(&b, "%s %d,%d %s\n", mark, start, start+count-1, tail)
+				fmt.Fprintf(&b, "%s %d,%d%s\n", mark, start, start+count-1, tail)
 			} else {
-				fmt.Fprintf(&b, "%s %d %s\n", mark, start, tail)
+				fmt.Fprintf(&b, "%s %d%s\n", mark, start, tail)
 			}
 			changed := false
 			for _, l := range h.lines {
@@ -1044,10 +1109,10 @@ func rejects(fp *filePatch, list []hunk) []byte {
 					continue
 				}
 				op := l.op
-				if op != ' ' && h.replaced(i) {
+				if op != ' ' && h.replaced(i) && fp.format == 'c' {
 					op = '!'
 				}
-				rejectLine(&b, string([]byte{op, ' '}), l.text)
+				rejectLine(&b, string([]byte{op, ' '}), l.text, i == len(h.lines)-1)
 			}
 		}
 		half("***", h.oldStart, h.oldCount, '+')
@@ -1073,10 +1138,10 @@ func (h *hunk) replaced(i int) bool {
 	return del && ins
 }
 
-func rejectLine(b *bytes.Buffer, mark string, text []byte) {
+func rejectLine(b *bytes.Buffer, mark string, text []byte, last bool) {
 	b.WriteString(mark)
 	b.Write(text)
-	if !bytes.HasSuffix(text, []byte{'\n'}) {
+	if !last && !bytes.HasSuffix(text, []byte{'\n'}) {
 		b.WriteString("\n\\ No newline at end of file\n")
 	}
 }
