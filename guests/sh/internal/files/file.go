@@ -188,7 +188,8 @@ func sniff(b []byte) content {
 	}
 	for _, try := range []func([]byte) (content, bool){sniffImage, sniffArchive, sniffMedia, sniffProgram, sniffSimple} {
 		if t, ok := try(b); ok {
-			if t.charset == "" {
+			// The encoding is told of all that reads as text, pictures of text too.
+			if _, t.charset, _ = encodingOf(b); t.charset == "" {
 				t.charset = "binary"
 			}
 			return t
@@ -470,7 +471,13 @@ func sniffMedia(b []byte) (content, bool) {
 		}
 		return binary(text, "application/pdf"), true
 	case has(b, 0, "ID3") && len(b) > 4:
-		return binary(fmt.Sprintf("Audio file with ID3 version 2.%d.%d", b[3], b[4]), "audio/mpeg"), true
+		text := fmt.Sprintf("Audio file with ID3 version 2.%d.%d", b[3], b[4])
+		if at := 10 + int(be(b, 6, 1)<<21|be(b, 7, 1)<<14|be(b, 8, 1)<<7|be(b, 9, 1)); at < len(b) && b[at] == 0xff {
+			if inner, ok := sniffMedia(b[at:]); ok && inner.mime == "audio/mpeg" {
+				return binary(text+", contains: "+inner.text, inner.mime), true
+			}
+		}
+		return binary(text, "application/octet-stream"), true
 	case len(b) > 4 && b[0] == 0xff && b[1]&0xfe == 0xfa && b[2]>>4 != 15 && b[2]>>4 != 0:
 		rates := []int{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320}
 		hz := []string{"44.1", "48", "32", ""}[b[2]>>2&3]

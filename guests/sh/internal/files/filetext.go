@@ -35,7 +35,7 @@ func sniffText(b []byte) content {
 	case whole:
 		t.text = kind
 		return t
-	case strings.HasSuffix(kind, " executable"):
+	case strings.HasSuffix(kind, " executable") && !strings.HasPrefix(kind, "Node.js"):
 		t.text = strings.TrimSuffix(kind, " executable") + ", " + t.text + " executable"
 	case kind != "":
 		t.text = kind + ", " + t.text

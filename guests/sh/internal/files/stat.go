@@ -71,7 +71,7 @@ func stat(ctx context.Context, c *cmd.Call) int {
 	code = 0
 	for _, name := range operands {
 		cmd.Check(ctx)
-		s := &statFile{c: c, name: name, zone: sys.Local(c)}
+		s := &statFile{c: c, name: name, zone: sys.Local(c), bare: !has}
 		look := linkStatus
 		if follow || system {
 			look = status
@@ -118,6 +118,7 @@ type statFile struct {
 	name string
 	in   *info
 	zone *time.Location
+	bare bool // %N does not quote, as in the listing of no format's
 }
 
 // statFormat writes a format with what directive says of each %.
@@ -247,10 +248,14 @@ func (s *statFile) file(name string) (string, bool) {
 	case "n":
 		return s.name, true
 	case "N":
-		text := quote(s.name)
+		quoted := quote
+		if s.bare {
+			quoted = func(name string) string { return name }
+		}
+		text := quoted(s.name)
 		if in.link() {
 			if to, err := os.Readlink(s.c.Path(s.name)); err == nil {
-				text += " -> " + quote(to)
+				text += " -> " + quoted(to)
 			}
 		}
 		return text, true
