@@ -29,9 +29,10 @@ type desc struct {
 	capture *bytes.Buffer // the output of a command substitution
 
 	mu      sync.Mutex
-	ahead   []byte // read from file, not yet taken
-	regular bool   // file can be moved in
-	append_ bool   // writes go to the end, as what was opened with O_APPEND
+	ahead   []byte // read from file; what is before at has been taken
+	at      int
+	regular bool // file can be moved in
+	append_ bool // writes go to the end, as what was opened with O_APPEND
 	onClose func()
 }
 
@@ -86,9 +87,9 @@ func (d *desc) read(ctx context.Context, deadline time.Time, p []byte) (int, err
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if len(d.ahead) > 0 {
-		n := copy(p, d.ahead)
-		d.ahead = d.ahead[n:]
+	if d.at < len(d.ahead) {
+		n := copy(p, d.ahead[d.at:])
+		d.at += n
 		return n, nil
 	}
 	switch {
@@ -96,12 +97,13 @@ func (d *desc) read(ctx context.Context, deadline time.Time, p []byte) (int, err
 		// `read` takes a byte at a time, so as to leave the rest to others. They all read through this, so it can read ahead;
 		// but not where the place in the file is also that of a writer.
 		if len(p) < 512 && !d.canWrite {
-			var buf [4096]byte
-			n, err := d.readFile(ctx, deadline, buf[:])
+			if cap(d.ahead) < 4096 {
+				d.ahead = make([]byte, 0, 4096)
+			}
+			n, err := d.readFile(ctx, deadline, d.ahead[:4096])
 			if n > 0 {
-				k := copy(p, buf[:n])
-				d.ahead = append(d.ahead[:0], buf[k:n]...)
-				return k, nil
+				d.ahead, d.at = d.ahead[:n], copy(p, d.ahead[:n])
+				return d.at, nil
 			}
 			return 0, err
 		}
@@ -162,7 +164,15 @@ func (d *desc) unread(p []byte) {
 		d.file.Seek(-int64(len(p)), io.SeekCurrent)
 		return
 	}
-	d.ahead = append(bytes.Clone(p), d.ahead...)
+	if d.at < len(p) {
+		rest := d.ahead[d.at:]
+		buf := make([]byte, max(4096, len(p)+len(rest)))
+		d.at = len(buf) - len(rest)
+		copy(buf[d.at:], rest)
+		d.ahead = buf
+	}
+	d.at -= len(p)
+	copy(d.ahead[d.at:], p)
 }
 
 func (d *desc) seek(offset int64, whence int) (int64, error) {
@@ -175,9 +185,9 @@ func (d *desc) seek(offset int64, whence int) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if whence == io.SeekCurrent {
-		offset -= int64(len(d.ahead))
+		offset -= int64(len(d.ahead) - d.at)
 	}
-	d.ahead = nil
+	d.ahead, d.at = d.ahead[:0], 0
 	return d.file.Seek(offset, whence)
 }
 

@@ -105,7 +105,7 @@ func (p *pipe) write(ctx context.Context, b []byte) (int, error) {
 		if p.closed[0] {
 			return total, syscall.EPIPE
 		}
-		room := pipeSize - p.n
+		room := max(0, pipeSize-p.n) // what was put back may be more than fits
 		if len(b) == 0 {
 			return total, nil
 		}
@@ -136,7 +136,7 @@ func (p *pipe) grow(n int) {
 	for size < n {
 		size *= 2
 	}
-	ring := make([]byte, min(size, pipeSize))
+	ring := make([]byte, size)
 	k := copy(ring, p.ring[p.start:min(p.start+p.n, len(p.ring))])
 	if k < p.n {
 		copy(ring[k:], p.ring[:p.n-k])
@@ -156,13 +156,11 @@ func (p *pipe) unread(b []byte) {
 		p.changed()
 		return
 	}
-	// What was read made the room, unless a writer has filled it since: then the ring is for once longer than a pipe.
-	rest := make([]byte, 0, max(pipeSize, len(b)+p.n))
-	rest = append(rest, b...)
-	k := min(p.start+p.n, len(p.ring))
-	rest = append(rest, p.ring[p.start:k]...)
-	rest = append(rest, p.ring[:p.n-(k-p.start)]...)
-	p.n = len(rest)
-	p.ring, p.start = rest[:cap(rest)], 0
+	// What was read made the room, unless a writer has filled it since: then the ring grows beyond a pipe's size.
+	p.grow(p.n + len(b))
+	p.start = (p.start - len(b) + len(p.ring)) % len(p.ring)
+	k := copy(p.ring[p.start:], b)
+	copy(p.ring, b[k:])
+	p.n += len(b)
 	p.changed()
 }

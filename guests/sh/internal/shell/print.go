@@ -96,6 +96,11 @@ func (p *printer) documents() {
 
 // body writes a list one step to the right.
 func (p *printer) body(stmts []*syntax.Stmt, semicolon bool) {
+	if len(stmts) == 0 { // a pattern of case may have none
+		p.put("\n")
+		p.newline()
+		return
+	}
 	p.indent += 4
 	p.newline()
 	p.list(stmts, semicolon)
