@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
@@ -193,7 +194,7 @@ func tac(t *call) int {
 			return t.fail(1, "%v", err)
 		}
 	}
-	return t.each(names, func(_ string, r *source) error {
+	return t.eachWith(names, "failed to open '%s' for reading: %s", func(_ string, r *source) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return err
@@ -237,7 +238,7 @@ func rev(t *call) int {
 	if code >= 0 {
 		return code
 	}
-	return t.each(names, func(_ string, r *source) error {
+	return t.eachWith(names, "cannot open %s: %s", func(_ string, r *source) error {
 		l := newLines(r, '\n')
 		for {
 			line, err := l.next()
@@ -290,15 +291,20 @@ func nl(t *call) int {
 		renumber  = true
 		sep       = "\t"
 		width     = 6
-		bad       error
+		bad       bool
 		badOption = func(text, value string) {
-			t.Errorf("invalid %s: '%s'", text, value)
-			bad = strconv.ErrSyntax
+			if !strings.Contains(value, "': ") {
+				value += "'"
+			}
+			t.Errorf("invalid %s: '%s", text, value)
+			bad = true
 		}
 		number = func(text, value string, least int64) int64 {
 			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || n < least {
+			if err != nil {
 				badOption(text, value)
+			} else if n < least {
+				badOption(text, value+"': Numerical result out of range")
 			}
 			return n
 		}
@@ -342,8 +348,9 @@ func nl(t *call) int {
 			width = int(min(number("line number field width", g.Value, 1), 1<<20))
 		}
 	}
-	if bad != nil {
-		return t.usage(1, "%s", "see the options")
+	if bad {
+		fmt.Fprintf(t.Stderr, "Try '%s --help' for more information.\n", t.Name)
+		return 1
 	}
 	verb := map[string]string{"ln": "%-*d%s", "rn": "%*d%s", "rz": "%0*d%s"}[format]
 	in := t.inputs(names)

@@ -364,9 +364,8 @@ func jsonString(s string) string {
 // columnFill sets lines in columns of the same width, with tabs between.
 func columnFill(t *call, rows []string, width int, across bool) {
 	longest := 0
-	for i, r := range rows {
-		rows[i] = visible(r)
-		longest = max(longest, textWidth(rows[i]))
+	for _, r := range rows {
+		longest = max(longest, textWidth(r))
 	}
 	longest = (longest + 8) / 8 * 8
 	if longest >= width {

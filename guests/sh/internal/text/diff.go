@@ -578,7 +578,7 @@ func (d *differ) files(files [2]*diffFile, top bool) int {
 	t := d.t
 	filters := d.fold || d.space != 0 || d.blank || d.matching != nil || d.stripCR
 	if bytes.Equal(files[0].data, files[1].data) && d.style != 'y' {
-		return d.identical(files)
+		return max(d.identical(files), d.unendedForEd(files))
 	}
 	names := func() string { return d.shown(files, 0) + " and " + d.shown(files, 1) }
 	if !d.text && (isBinary(files[0].data) || isBinary(files[1].data)) {
@@ -626,12 +626,25 @@ func (d *differ) files(files [2]*diffFile, top bool) int {
 		d.contextual(files, edits)
 	case 'e':
 		d.ed(files, edits)
+		return max(1, d.unendedForEd(files))
 	case 'r':
 		d.rcs(files, edits)
 	default:
 		d.normal(files, edits)
 	}
 	return 1
+}
+
+// unendedForEd returns 2 when a last line has no end, which no script for ed can say.
+func (d *differ) unendedForEd(files [2]*diffFile) int {
+	code := 0
+	for _, f := range files {
+		if d.style == 'e' && len(f.data) > 0 && f.data[len(f.data)-1] != '\n' {
+			d.t.flush()
+			code = d.t.fail(2, "%s: No newline at end of file", f.name)
+		}
+	}
+	return code
 }
 
 func boolInt(b bool) int {
@@ -1151,7 +1164,10 @@ func (d *differ) sideBySide(files [2]*diffFile, edits []edit) int {
 				put(files[1].lines[r], second)
 			}
 		}
-		w.WriteByte('\n')
+		ended := func(f *diffFile, i int) bool { return i >= 0 && !(f.noEnd && i == len(f.lines)-1) }
+		if ended(files[0], l) || ended(files[1], r) {
+			w.WriteByte('\n')
+		}
 	}
 	i, j := 0, 0
 	common := func(to int) {

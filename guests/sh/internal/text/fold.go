@@ -41,7 +41,10 @@ func fold(t *call) int {
 			spaces = true
 		case "w":
 			n, err := strconv.ParseUint(g.Value, 10, 62)
-			if err != nil || n == 0 {
+			if err == nil && n == 0 {
+				return t.fail(1, "invalid number of columns: '0': Numerical result out of range")
+			}
+			if err != nil {
 				return t.fail(1, "invalid number of columns: '%s'", g.Value)
 			}
 			width = int(n)

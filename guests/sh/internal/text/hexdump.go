@@ -250,7 +250,7 @@ func hexdump(t *call) int {
 		case "n", "s":
 			n, ok := odNumber(g.Value)
 			if !ok {
-				return t.fail(1, "failed to parse %s: '%s'", map[string]string{"n": "length", "s": "offset"}[g.Key], g.Value)
+				return t.fail(1, "failed to parse %s: '%s': Invalid argument", map[string]string{"n": "length", "s": "offset"}[g.Key], g.Value)
 			}
 			if g.Key == "n" {
 				limit = n
@@ -343,6 +343,9 @@ func hexdump(t *call) int {
 				}
 			}
 		}
+	}
+	if in.code > 0 && pos == 0 && len(names) > 0 {
+		t.Errorf("all input file arguments failed")
 	}
 	return in.code
 }

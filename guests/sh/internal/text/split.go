@@ -164,7 +164,7 @@ func split(t *call) int {
 			mode = g.Key
 			var ok bool
 			if n, ok = size(g.Value); !ok || n == 0 {
-				return t.fail(1, "invalid number of %s: '%s'", map[string]string{"b": "bytes", "C": "bytes", "l": "lines"}[mode], g.Value)
+				return t.fail(1, "invalid number of %s: '%s'%s", map[string]string{"b": "bytes", "C": "bytes", "l": "lines"}[mode], g.Value, outOfRange(ok))
 			}
 		case "n":
 			if mode != "" {
@@ -289,6 +289,14 @@ func split(t *call) int {
 	return 0
 }
 
+// outOfRange is what is wrong with a number that is one.
+func outOfRange(isNumber bool) string {
+	if isNumber {
+		return ": Numerical result out of range"
+	}
+	return ""
+}
+
 // splitLineBytes fills pieces of at most n bytes with whole lines; only a line that is longer is broken.
 func splitLineBytes(p *pieces, r io.Reader, n int64, sep byte, ok *bool) error {
 	br := bufio.NewReaderSize(r, int(min(n, 1<<16)))
@@ -339,20 +347,17 @@ func splitChunks(t *call, p *pieces, r *source, in, spec string, sep byte, elide
 	only := int64(0)
 	if k, total, ok := strings.Cut(rest, "/"); ok {
 		v, ok := size(k)
-		if !ok {
-			return t.fail(1, "invalid chunk number: '%s'", k)
+		if !ok || v == 0 {
+			return t.fail(1, "invalid chunk number: '%s'%s", k, outOfRange(ok))
 		}
 		only, rest = v, total
-		if v == 0 {
-			return t.fail(1, "invalid chunk number: '%s'", k)
-		}
 	}
 	n, ok := size(rest)
 	if !ok || n == 0 {
-		return t.fail(1, "invalid number of chunks: '%s'", rest)
+		return t.fail(1, "invalid number of chunks: '%s'%s", rest, outOfRange(ok))
 	}
 	if only > n {
-		return t.fail(1, "invalid chunk number: '%d'", only)
+		return t.fail(1, "invalid chunk number: '%d'%s", only, outOfRange(true))
 	}
 	if !p.fixed || p.length == 0 {
 		need := 1
@@ -694,7 +699,7 @@ func (c *csplitter) parse(words []string) ([]csplitArg, error) {
 		default:
 			n, err := strconv.Atoi(w)
 			if err != nil {
-				return nil, fmt.Errorf("%s: invalid pattern", w)
+				return nil, fmt.Errorf("'%s': invalid pattern", w)
 			}
 			switch {
 			case n <= 0:
@@ -822,7 +827,7 @@ func (c *csplitter) toLine(a csplitArg, i int) (bool, error) {
 		return false, err
 	}
 	b, err := c.peek(n)
-	if err == nil && b == nil && c.at+len(c.held) < n {
+	if err == nil && b == nil {
 		err2 := c.take(n, true)
 		c.finish()
 		if err2 != nil {

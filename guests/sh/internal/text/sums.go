@@ -409,7 +409,9 @@ func shasum(t *call) int {
 			d.algorithm = "SHA" + g.Value
 			chosen = true
 			if newHash(d.algorithm) == nil || g.Value == "" {
-				return t.fail(1, "Unrecognized algorithm")
+				t.Errorf("Unrecognized algorithm")
+				fmt.Fprintf(t.Stderr, "Type shasum -h for help\n")
+				return 1
 			}
 		case "q":
 			d.set("quiet")

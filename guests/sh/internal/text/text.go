@@ -152,7 +152,7 @@ func (t *call) parseWith(read func(cmd.Opts, []string) ([]cmd.Given, []string, e
 	all := append(opts[:len(opts):len(opts)], cmd.Opt{Long: "help"}, cmd.Opt{Long: "version"})
 	given, operands, err := read(all, args)
 	if err != nil {
-		return nil, nil, t.BadUsage(err, bad)
+		return nil, nil, t.usage(bad, "%v", err)
 	}
 	for _, g := range given {
 		switch g.Key {
@@ -185,7 +185,13 @@ func (t *call) help(opts cmd.Opts, usage string) {
 
 // usage reports wrong operands: a text, then where the help is.
 func (t *call) usage(code int, format string, args ...any) int {
-	return t.BadUsage(fmt.Errorf(format, args...), code)
+	err := fmt.Errorf(format, args...)
+	if t.Name == "diff" || t.Name == "cmp" || t.Name == "patch" { // they have a style of their own
+		t.Errorf("%v", err)
+		t.Errorf("Try '%s --help' for more information.", t.Name)
+		return code
+	}
+	return t.BadUsage(err, code)
 }
 
 // badWord reports that the value of an option is none of its words.
@@ -253,16 +259,23 @@ func (s *source) seek(offset int64, whence int) (int64, bool) {
 // each calls f for every input, standard input when none is named, and reports what cannot be read.
 // It returns 1 when there was something to report.
 func (t *call) each(names []string, f func(name string, r *source) error) int {
+	return t.eachWith(names, "%s: %s", f)
+}
+
+// eachWith is each for a command with words of its own for a file that cannot be opened.
+func (t *call) eachWith(names []string, words string, f func(name string, r *source) error) int {
 	if len(names) == 0 {
 		names = []string{"-"}
 	}
 	code := 0
 	for _, name := range names {
 		r, err := t.open(name)
-		if err == nil {
-			err = f(name, r)
-			r.Close()
+		if err != nil {
+			code = t.fail(1, words, name, cmd.Reason(err))
+			continue
 		}
+		err = f(name, r)
+		r.Close()
 		if err != nil {
 			code = t.Fail(name, err)
 		}
