@@ -236,6 +236,7 @@ var operators = [256][]op{
 
 func (a *arith) next() {
 	if a.err != nil {
+		a.tok = end // whoever reads on after a mistake finds nothing more
 		return
 	}
 	last := a.tok
@@ -695,12 +696,10 @@ func (a *arith) load(v variable) int64 {
 		text, ok = val.s, val.set
 	}
 	if !ok {
-		if a.e.Host.Option("nounset") {
-			n := v.name
-			if v.has {
-				n += "[" + v.sub + "]"
-			}
-			a.err = &UnsetError{Name: n, Text: "unbound variable"}
+		// Of an array that has a value, an element that is not there is nought, whatever the option says.
+		_, whole := a.e.Vars.Get(v.name)
+		if a.e.Host.Option("nounset") && !(v.has && whole) {
+			a.err = &UnsetError{Name: v.name, Text: "unbound variable"}
 		}
 		return 0
 	}
