@@ -15,10 +15,10 @@ import (
 
 // Commands are the commands by their names.
 var Commands = map[string]cmd.Func{
-	"arch": arch, "bc": bc, "date": date, "env": env, "expr": expr, "false": fail, "getconf": getconf, "groups": groups,
-	"hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc,
-	"printenv": printenv, "pwd": pwd, "sleep": sleep, "stty": stty, "sync": syncFiles, "time": timeCommand,
-	"timeout": timeout, "true": succeed, "tty": tty, "uname": uname, "users": nobody, "which": which, "who": who,
+	"arch": arch, "bc": bc, "clear": clearScreen, "date": date, "env": env, "envsubst": envsubst, "expr": expr, "factor": factor, "false": fail, "getconf": getconf, "groups": groups,
+	"hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc, "numfmt": numfmt,
+	"printenv": printenv, "pwd": pwd, "reset": resetTerminal, "sleep": sleep, "stty": stty, "sync": syncFiles, "time": timeCommand,
+	"timeout": timeout, "tput": tput, "true": succeed, "tty": tty, "uname": uname, "uuidgen": uuidgen, "users": nobody, "which": which, "who": who,
 	"whoami": whoami,
 }
 
