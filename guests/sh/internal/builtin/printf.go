@@ -184,7 +184,7 @@ flags:
 			if !ok {
 				return 0
 			}
-			return int(f.integer(a))
+			return int(f.integer(a, false))
 		}
 		n := 0
 		for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
@@ -243,7 +243,7 @@ flags:
 		f.text(v, expand.Backslash(a))
 	case 'd', 'i', 'o', 'u', 'x', 'X':
 		a, _ := f.arg()
-		f.pad(v, v.integer(f.integer(a)))
+		f.pad(v, v.integer(f.integer(a, strings.IndexByte("ouxX", v.verb) >= 0)))
 	case 'e', 'E', 'f', 'F', 'g', 'G', 'a', 'A':
 		a, _ := f.arg()
 		f.pad(v, v.float(f.float(a)))
@@ -354,8 +354,9 @@ func character(s string) (int64, bool) {
 	return int64(r), true
 }
 
-// integer reads a number as C's strtoimax does; what is wrong is reported, and what could be read is the number.
-func (f *formatter) integer(s string) int64 {
+// integer reads a number as C's strtoimax does, or strtoumax; what is wrong is reported, and what could be read is the
+// number.
+func (f *formatter) integer(s string, unsigned bool) int64 {
 	if n, ok := character(s); ok || s == "" {
 		return n
 	}
@@ -392,7 +393,10 @@ func (f *formatter) integer(s string) int64 {
 		n = n*base + d
 	}
 	limit := uint64(math.MaxInt64)
-	if neg {
+	switch {
+	case unsigned:
+		limit = math.MaxUint64
+	case neg:
 		limit++
 	}
 	if i < len(t) || i == 0 {
@@ -401,6 +405,8 @@ func (f *formatter) integer(s string) int64 {
 		f.c.errorf("printf", "warning: %s: Numerical result out of range", s)
 	}
 	switch {
+	case over && unsigned:
+		return -1
 	case (over || n > limit) && neg:
 		return math.MinInt64
 	case over || n > limit:
@@ -621,7 +627,7 @@ func (f *formatter) date(format string, prec int) string {
 	a, ok := f.arg()
 	n := int64(-1)
 	if ok {
-		n = f.integer(a)
+		n = f.integer(a, false)
 	}
 	var t time.Time
 	switch n {

@@ -539,7 +539,7 @@ func (a *arith) power() int64 {
 	}
 	a.next()
 	m := a.power()
-	if m < 0 && a.skip == 0 {
+	if m < 0 { // also where it is not evaluated
 		a.fail("exponent less than 0")
 		return 0
 	}

@@ -19,10 +19,11 @@ type value struct {
 	list bool // $@, $*, ${a[@]}, ${a[*]}: vals
 	star bool
 	vals []string
-	// Where a list has to be one string bash joins "$@" with blanks, but with IFS what an operator made of it: outside
+	// Where a list is assigned bash joins "$@" with blanks, but with IFS what an operator made of it: outside
 	// of quotes only some operators.
 	changed, joined bool
 
+	bad  bool     // the subscript is before the first element
 	v    vars.Var // the variable, of a named one
 	base string   // its name
 	sub  string   // the subscript of an element, evaluated
@@ -55,6 +56,9 @@ func (x *expansion) param(pe *syntax.ParamExp, q quoting) error {
 			}
 			x.result(strconv.Itoa(len(v.vals)), q)
 			return nil
+		}
+		if v.bad {
+			return &vars.Error{Text: v.name + ": bad array subscript"}
 		}
 		if !v.set {
 			if err := x.nounset(v); err != nil {
@@ -112,7 +116,7 @@ func (x *expansion) emit(v value, q quoting) {
 		x.result(v.s, q)
 	case v.star && (q != unquoted || !x.fields):
 		x.result(strings.Join(v.vals, x.ifs().first), q)
-	case !x.fields && (q == unquoted && v.joined || q != unquoted && v.changed):
+	case x.assign && (q == unquoted && v.joined || q != unquoted && v.changed):
 		x.result(strings.Join(v.vals, x.ifs().first), q)
 	case !x.fields:
 		x.result(strings.Join(v.vals, " "), q)
@@ -309,8 +313,9 @@ func (x *expansion) element(name, sub string) (value, error) {
 			last = v.List.Last()
 		}
 		if i+last+1 < 0 {
-			// A warning: the expansion goes on with nothing.
+			// A warning: the expansion goes on with nothing, but for the length of it.
 			x.Host.Warn(name + ": bad array subscript")
+			out.bad = true
 			return out, nil
 		}
 	}
@@ -587,9 +592,6 @@ func (x *expansion) slice(pe *syntax.ParamExp, v value, q quoting) error {
 		x.result(v.s[i:i+offset(v.s[i:], end-from)], q)
 		return nil
 	}
-	if has && count < 0 {
-		return tooShort(count)
-	}
 	vals := v.vals
 	switch {
 	case v.base == "": // $@ begins with $1, but :0 has $0 too
@@ -620,11 +622,13 @@ func (x *expansion) slice(pe *syntax.ParamExp, v value, q quoting) error {
 			from = int64(v.v.List.From(from))
 		}
 	default:
+		// bash counts the pairs of an associative array from 1, and 0 is the first too.
+		assoc := v.v.Kind == vars.Assoc
 		if from < 0 {
-			from += int64(len(vals))
+			from += int64(len(vals)) + truth(assoc)
 		}
-		if from > 0 && v.v.Kind == vars.Assoc {
-			from-- // bash counts the pairs of an associative array from 1, and 0 is the first too
+		if from > 0 && assoc {
+			from--
 		}
 		if from < 0 {
 			vals = nil
@@ -634,7 +638,10 @@ func (x *expansion) slice(pe *syntax.ParamExp, v value, q quoting) error {
 		from = int64(len(vals))
 	}
 	vals = vals[from:]
-	if has && count < int64(len(vals)) {
+	if has && count < 0 && len(vals) > 0 {
+		return tooShort(count)
+	}
+	if has && count >= 0 && count < int64(len(vals)) {
 		vals = vals[:count]
 	}
 	v.vals, v.changed = vals, true
@@ -913,6 +920,10 @@ func (x *expansion) declaration(v value, q quoting) error {
 	}
 	raw, ok := x.Vars.Raw(v.base)
 	if !ok || !v.set && Flags(raw) == "" {
+		if v.list {
+			x.emit(v, q)
+			return nil
+		}
 		return x.unset(v, q)
 	}
 	flags := Flags(raw)

@@ -140,6 +140,7 @@ func (p *parser) groupEnd(i int) int {
 
 type charset struct {
 	not    bool
+	never  bool // a range from high to low: nothing matches, also not with ^
 	ranges [][2]rune
 	class  []func(rune) bool
 }
@@ -152,13 +153,13 @@ func parseSet(s string) (*charset, int) {
 		set.not = true
 		i++
 	}
-	one := func() (rune, bool) { // one character: the end of a range too
+	one := func() rune { // one character: the end of a range too
 		if s[i] == '[' && i+1 < len(s) && (s[i+1] == '.' || s[i+1] == '=') {
 			if end := strings.Index(s[i+2:], s[i+1:i+2]+"]"); end > 0 {
 				r, n := utf8.DecodeRuneInString(s[i+2:])
 				if n == end {
 					i += end + 4
-					return r, true
+					return r
 				}
 			}
 		}
@@ -167,7 +168,7 @@ func parseSet(s string) (*charset, int) {
 		}
 		r, n := decode(s[i:])
 		i += n
-		return r, true
+		return r
 	}
 	for first := true; ; first = false {
 		if i >= len(s) {
@@ -191,11 +192,13 @@ func parseSet(s string) (*charset, int) {
 				continue
 			}
 		}
-		lo, _ := one()
+		lo := one()
 		hi := lo
 		if i+1 < len(s) && s[i] == '-' && s[i+1] != ']' {
 			i++
-			hi, _ = one()
+			if hi = one(); hi < lo {
+				set.never = true
+			}
 		}
 		set.ranges = append(set.ranges, [2]rune{lo, hi})
 	}
@@ -220,6 +223,9 @@ var classes = map[string]func(rune) bool{
 }
 
 func (c *charset) has(r rune, fold bool) bool {
+	if c.never {
+		return false
+	}
 	in := c.in(r) || fold && (c.in(unicode.ToUpper(r)) || c.in(unicode.ToLower(r)))
 	return in != c.not
 }

@@ -35,6 +35,7 @@ type expansion struct {
 	fields bool // split and file names are wanted: else lists are joined
 	segs   []seg
 	tilde  bool // a tilde after a colon counts too: values of assignments
+	assign bool // it is the value of an assignment
 	empty  int  // how many lists without elements were in quotes
 }
 
@@ -131,7 +132,7 @@ func (e *Expander) literal(ctx context.Context, w *syntax.Word, assign bool) (st
 		return "", nil
 	}
 	x := e.start(ctx)
-	x.tilde = assign
+	x.tilde, x.assign = assign, assign
 	if err := x.parts(w.Parts, unquoted); err != nil {
 		return "", err
 	}
