@@ -25,9 +25,10 @@ type copier struct {
 	hard, symbolic, parents, strip, moves bool
 	follow                                byte // L: always, H: operands, P: never
 
-	made  []made           // what this call wrote, so that it does not write it twice
-	links map[inode]string // the first copy of a file with several names
-	ended bool
+	backups backups
+	made    []made           // what this call wrote, so that it does not write it twice
+	links   map[inode]string // the first copy of a file with several names
+	ended   bool
 }
 
 type made struct {
@@ -117,8 +118,9 @@ func cp(ctx context.Context, c *cmd.Call) int {
 		case "attributes-only":
 			k.attributes = true
 		case "b", "backup", "S":
-			c.Errorf("backups are not supported")
-			return 1
+			if !k.backups.option(c, g) {
+				return 1
+			}
 		case "x", "reflink", "sparse", "c": // they change nothing of the result here
 		}
 	}
@@ -330,6 +332,13 @@ func (k *copier) copy(from, to string, operand bool) bool {
 			}
 		}
 	}
+	saved := ""
+	if exists {
+		if saved, err = k.backups.save(c, to); err != nil {
+			return k.complain("cannot backup %s: %s", quote(to), cmd.Reason(err))
+		}
+		exists = saved == ""
+	}
 	if exists && (k.removeFirst || src.link() || (k.hard || k.symbolic) && (k.force || k.moves) || k.moves) {
 		if err := os.Remove(c.Path(to)); err != nil {
 			return k.complain("cannot remove %s: %s", quote(to), cmd.Reason(err))
@@ -344,7 +353,7 @@ func (k *copier) copy(from, to string, operand bool) bool {
 		if k.moves {
 			what = "copied "
 		}
-		fmt.Fprintf(c.Stdout, "%s%s -> %s\n", what, quote(from), quote(to))
+		fmt.Fprintf(c.Stdout, "%s%s -> %s%s\n", what, quote(from), quote(to), backupNote(saved))
 	}
 	if k.keepLinks && src.nlink > 1 && src.ino != 0 {
 		id := inode{src.dev, src.ino}

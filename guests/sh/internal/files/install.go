@@ -19,6 +19,7 @@ func install(ctx context.Context, c *cmd.Call) int {
 	}
 	var folders, lead, keep, noTarget, verbose, compare bool
 	target := ""
+	var saves backups
 	for _, g := range given {
 		switch g.Key {
 		case "d":
@@ -55,8 +56,9 @@ func install(ctx context.Context, c *cmd.Call) int {
 			c.Errorf("there are no security contexts")
 			return 1
 		default:
-			c.Errorf("backups are not supported")
-			return 1
+			if !saves.option(c, g) {
+				return 1
+			}
 		}
 	}
 	if folders {
@@ -83,7 +85,7 @@ func install(ctx context.Context, c *cmd.Call) int {
 			noTarget = noTarget || !isDir(c, operands[1])
 		}
 	}
-	k := &copier{ctx: ctx, c: c, follow: 'L', removeFirst: true, keepTimes: keep, links: map[inode]string{}}
+	k := &copier{ctx: ctx, c: c, follow: 'L', removeFirst: true, keepTimes: keep, backups: saves, links: map[inode]string{}}
 	pairs, code := targets(c, operands, target, noTarget, false)
 	for _, p := range pairs {
 		in, err := status(c, p.from)
@@ -101,7 +103,7 @@ func install(ctx context.Context, c *cmd.Call) int {
 			continue
 		}
 		// The old file is removed, so that whoever reads it goes on reading it.
-		if old, err := linkStatus(c, p.to); err == nil && verbose && !old.IsDir() && !samePath(c, p.from, p.to) {
+		if old, err := linkStatus(c, p.to); err == nil && verbose && saves.how == 0 && !old.IsDir() && !samePath(c, p.from, p.to) {
 			fmt.Fprintf(c.Stdout, "removed %s\n", quote(p.to))
 		}
 		k.verbose = false

@@ -21,6 +21,7 @@ func ln(ctx context.Context, c *cmd.Call) int {
 	}
 	var symbolic, force, keep, relative, verbose, noTarget, ask, logical bool
 	target := ""
+	var saves backups
 	for _, g := range given {
 		switch g.Key {
 		case "s":
@@ -47,8 +48,9 @@ func ln(ctx context.Context, c *cmd.Call) int {
 			c.Errorf("hard links to directories are not allowed")
 			return 1
 		default:
-			c.Errorf("backups are not supported")
-			return 1
+			if !saves.option(c, g) {
+				return 1
+			}
 		}
 	}
 	if relative && !symbolic {
@@ -104,7 +106,14 @@ func ln(ctx context.Context, c *cmd.Call) int {
 		if relative {
 			from = relativeTarget(c, p.from, to)
 		}
-		if err == nil && (force || ask) {
+		saved := ""
+		if err == nil && saves.how != 0 && !dst.IsDir() {
+			if saved, err = saves.save(c, to); err != nil {
+				c.Errorf("cannot backup %s: %s", quote(to), cmd.Reason(err))
+				code = 1
+				continue
+			}
+		} else if err == nil && (force || ask) {
 			if dst.IsDir() {
 				c.Errorf("%s: cannot overwrite directory", to)
 				code = 1
@@ -152,6 +161,9 @@ func ln(ctx context.Context, c *cmd.Call) int {
 			continue
 		}
 		if verbose {
+			if saved != "" {
+				fmt.Fprintf(c.Stdout, "%s ~ ", quote(saved))
+			}
 			fmt.Fprintf(c.Stdout, "%s %s %s\n", quote(to), arrow, quote(from))
 		}
 	}

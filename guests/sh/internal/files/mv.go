@@ -36,8 +36,9 @@ func mv(ctx context.Context, c *cmd.Call) int {
 		case "strip-trailing-slashes":
 			strip = true
 		default:
-			c.Errorf("backups are not supported")
-			return 1
+			if !m.backups.option(c, g) {
+				return 1
+			}
 		}
 	}
 	// A folder is renamed to a name that ends with a slash as to one that does not.
@@ -59,6 +60,7 @@ type mover struct {
 	ask             byte
 	update, verbose bool
 	made            []made
+	backups         backups
 }
 
 func (m *mover) complain(format string, args ...any) bool {
@@ -118,6 +120,13 @@ func (m *mover) move(from, to string) bool {
 	if src.IsDir() && m.below(src, to) {
 		return m.complain("cannot move %s to a subdirectory of itself, %s", quote(from), quote(to))
 	}
+	saved := ""
+	if exists && !src.IsDir() {
+		if saved, err = m.backups.save(c, to); err != nil {
+			return m.complain("cannot backup %s: %s", quote(to), cmd.Reason(err))
+		}
+		exists = saved == ""
+	}
 	if src.dev != 0 && m.elsewhere(src.dev, to) {
 		// Not tried: the sandbox would report the refusal.
 		if !m.copy(from, to, exists) {
@@ -130,7 +139,7 @@ func (m *mover) move(from, to string) bool {
 	switch {
 	case err == nil:
 		if m.verbose {
-			fmt.Fprintf(c.Stdout, "renamed %s -> %s\n", quote(from), quote(to))
+			fmt.Fprintf(c.Stdout, "renamed %s -> %s%s\n", quote(from), quote(to), backupNote(saved))
 		}
 	case errors.Is(err, syscall.EXDEV):
 		if !m.copy(from, to, exists) {
