@@ -314,7 +314,7 @@ func TestRandomArchiveStaysInside(t *testing.T) {
 	names := []string{"a", "b", "a/b", "a/b/c", "b/a", "../x", "a/../b", "./a", "a/", "b/c/", "/a", "c/../../secret", "secret", "dir/file", "a/secret"}
 	links := []string{"", "", "", "..", ".", "a", "b", "../secret", "a/..", "b/..", "../a", "../..", "../../secret", "/etc", "=a", "=a/b", "=../secret", "a/b", "./..", "b/../.."}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 150 {
+	for range 50 {
 		var entries []entry
 		for range 2 + r.IntN(6) {
 			entries = append(entries, entry{name: names[r.IntN(len(names))], to: links[r.IntN(len(links))], text: "evil"})
