@@ -128,8 +128,8 @@ func cmpCmd(t *call) int {
 	var lastByte byte
 	for n := int64(1); n <= limit; {
 		// Equal blocks are passed over at once.
-		a, errA := rs[0].Peek(1)
-		b, errB := rs[1].Peek(1)
+		_, errA := rs[0].Peek(1)
+		_, errB := rs[1].Peek(1)
 		for i, err := range []error{errA, errB} {
 			if err != nil && err != io.EOF {
 				t.Fail(names[i], err)
@@ -162,8 +162,8 @@ func cmpCmd(t *call) int {
 		}
 		k := min(rs[0].Buffered(), rs[1].Buffered())
 		k = int(min(int64(k), limit-n+1))
-		a, _ = rs[0].Peek(k)
-		b, _ = rs[1].Peek(k)
+		a, _ := rs[0].Peek(k)
+		b, _ := rs[1].Peek(k)
 		for i := range k {
 			if a[i] == b[i] {
 				if a[i] == '\n' {

@@ -241,8 +241,12 @@ func (c *columnTable) print(t *call, rows [][]string) int {
 			order = append(order, i)
 		}
 	}
+	ordered := map[int]bool{}
+	for _, i := range order {
+		ordered[i] = true
+	}
 	for i := range n {
-		if !slices.Contains(order, i) {
+		if !ordered[i] {
 			order = append(order, i)
 		}
 	}

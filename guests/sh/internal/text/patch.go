@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 )
@@ -122,7 +123,7 @@ func patch(t *call) int {
 		case "d":
 			info, err := os.Stat(t.Path(g.Value))
 			if err == nil && !info.IsDir() {
-				err = errors.New("Not a directory")
+				err = syscall.ENOTDIR
 			}
 			if err != nil {
 				return t.fail(2, "**** Can't change to directory %s : %s", g.Value, cmd.Reason(err))
@@ -222,12 +223,11 @@ func (p *patcher) run(data []byte, binary bool) error {
 
 // patchReader takes a patch apart into those for single files.
 type patchReader struct {
-	p       *patcher
-	lines   [][]byte
-	at      int
-	binary  bool
-	strip   bool // of CRs
-	noticed bool
+	p      *patcher
+	lines  [][]byte
+	at     int
+	binary bool
+	strip  bool // of CRs
 }
 
 func (in *patchReader) line(i int) string {

@@ -79,6 +79,7 @@ func (p *pieces) suffix(n int) (string, bool) {
 
 // next starts a new piece. It returns false when there are no more names, or the file cannot be made.
 func (p *pieces) next() bool {
+	cmd.Check(p.t.ctx) // there may be very many
 	if !p.close() {
 		return false
 	}
