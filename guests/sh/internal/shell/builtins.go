@@ -41,7 +41,7 @@ type builtinFunc func(s *Shell, c *callCtx, args []string) int
 // builtinNames are the commands that need the executor.
 var builtinNames = []string{
 	":", ".", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "dirs", "disown",
-	"enable", "eval", "exec", "exit", "fg", "hash", "history", "jobs", "kill", "logout", "popd", "pushd", "pwd",
+	"enable", "eval", "exec", "exit", "fg", "hash", "help", "history", "jobs", "kill", "logout", "popd", "pushd", "pwd",
 	"return", "set", "shift", "shopt", "source", "suspend", "times", "trap", "type", "ulimit", "umask",
 	"unalias", "wait",
 }
@@ -85,6 +85,8 @@ func ownBuiltin(name string) builtinFunc {
 		return (*Shell).foreground
 	case "hash":
 		return (*Shell).hashBuiltin
+	case "help":
+		return (*Shell).helpBuiltin
 	case "history":
 		return func(*Shell, *callCtx, []string) int { return 0 } // a script has no history to list
 	case "jobs":
@@ -724,6 +726,31 @@ func allBuiltins() []string {
 	names = append(names, "declare", "typeset", "local", "export", "readonly")
 	sort.Strings(names)
 	return slices.Compact(names)
+}
+
+// helpBuiltin is help: there is no text on each command here, but which there are can be asked.
+func (s *Shell) helpBuiltin(c *callCtx, args []string) int {
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		fmt.Fprintf(c.stdout(), "GNU bash, version %s (%s-pc-linux-gnu), as the sandbox has it.\nBuilt-in commands:\n", version, machine())
+		for _, name := range allBuiltins() {
+			fmt.Fprintln(c.stdout(), " "+name)
+		}
+		return 0
+	}
+	code := 1
+	for _, name := range args {
+		if isBuiltin(name) || syntax.IsKeyword(name) {
+			fmt.Fprintf(c.stdout(), "%s: a shell builtin; its manual is that of bash 5.2\n", name)
+			code = 0
+		}
+	}
+	if code != 0 {
+		c.errorf("help: no help topics match `%s'.  Try `help help' or `man -k %s' or `info %s'.", args[len(args)-1], args[len(args)-1], args[len(args)-1])
+	}
+	return code
 }
 
 // Folders.

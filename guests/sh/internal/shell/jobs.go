@@ -84,7 +84,7 @@ func (s *Shell) background(ctx context.Context, st *syntax.Stmt) {
 			s.lastJob = max(s.lastJob, j.num)
 		}
 	}
-	j := &job{num: s.lastJob + 1, pid: child.proc.id(), proc: child.proc, done: make(chan struct{})}
+	j := &job{num: s.lastJob + 1, pid: child.proc.id(), proc: child.proc, done: make(chan struct{}), code: new(int)}
 	j.text = strings.TrimSuffix(strings.TrimSpace(strings.TrimSuffix(s.nodeText(st), "&")), "&")
 	s.lastJob = j.num
 	s.jobs = append(s.jobs, j)
@@ -92,7 +92,7 @@ func (s *Shell) background(ctx context.Context, st *syntax.Stmt) {
 	s.w.orphans.Add(1)
 	go func() {
 		defer s.w.orphans.Done()
-		j.code = child.process(ctx, func(ctx context.Context) {
+		*j.code = child.process(ctx, func(ctx context.Context) {
 			child.element(ctx, &front)
 		})
 		child.proc.end()
@@ -227,13 +227,13 @@ func (s *Shell) processSubst(ctx context.Context, p *syntax.ProcSubst) (string, 
 	s.setFd(n, ours)
 	s.procFds = append(s.procFds, n)
 	child.quiet = 0
-	j := &job{pid: child.proc.id(), proc: child.proc, done: make(chan struct{}), gone: true}
+	j := &job{pid: child.proc.id(), proc: child.proc, done: make(chan struct{}), code: new(int), gone: true}
 	s.jobs = append(s.jobs, j)
 	s.lastBg = j.pid
 	s.w.orphans.Add(1)
 	go func() {
 		defer s.w.orphans.Done()
-		j.code = child.process(pctx, func(ctx context.Context) { child.stmts(ctx, p.Stmts) })
+		*j.code = child.process(pctx, func(ctx context.Context) { child.stmts(ctx, p.Stmts) })
 		child.proc.end()
 		close(j.done)
 	}()
@@ -280,13 +280,14 @@ func (s *Shell) await(ctx context.Context, j *job) (int, bool) {
 	select {
 	case <-j.done:
 	case <-wake:
-		if !j.ended() {
-			return s.interrupted(ctx), false
-		}
 	case <-ctx.Done():
 		cmd.Check(ctx)
 	}
-	return j.code, true
+	if wake != nil && s.proc.signalled.Load() {
+		// Also when the job has ended since: the signal came first, it was its last act.
+		return s.interrupted(ctx), false
+	}
+	return *j.code, true
 }
 
 // interrupted runs the traps that ended a wait.
@@ -468,7 +469,7 @@ func (s *Shell) waitNext(c *callCtx, args []string, variable string) int {
 		if variable != "" {
 			s.vars.Set(variable, strconv.Itoa(j.pid))
 		}
-		return j.code
+		return *j.code
 	case <-wake:
 		return s.interrupted(c.ctx)
 	case <-c.ctx.Done():
@@ -539,10 +540,10 @@ func (s *Shell) jobsBuiltin(c *callCtx, args []string) int {
 		if ended {
 			state, amp = "Done", ""
 			switch {
-			case j.code > 128 && signalText(cmd.Signal(j.code-128)) != "":
-				state = signalText(cmd.Signal(j.code - 128))
-			case j.code != 0:
-				state = "Exit " + strconv.Itoa(j.code)
+			case *j.code > 128 && signalText(cmd.Signal(*j.code-128)) != "":
+				state = signalText(cmd.Signal(*j.code - 128))
+			case *j.code != 0:
+				state = "Exit " + strconv.Itoa(*j.code)
 			}
 			j.gone = !j.other
 		}
