@@ -368,8 +368,13 @@ func jsonString(s string) string {
 // columnFill sets lines in columns of the same width, with tabs between.
 func columnFill(t *call, rows []string, width int, across bool) {
 	longest := 0
-	for _, r := range rows {
-		longest = max(longest, textWidth(r))
+	for i, r := range rows {
+		parts := strings.Split(r, "\t") // tabs stay, and count for nothing
+		for k := range parts {
+			parts[k] = visible(parts[k])
+		}
+		rows[i] = strings.Join(parts, "\t")
+		longest = max(longest, textWidth(rows[i]))
 	}
 	longest = (longest + 8) / 8 * 8
 	if longest >= width {

@@ -68,14 +68,23 @@ type differ struct {
 }
 
 func diff(t *call) int {
-	args := slices.Clone(t.Args)
-	for i, a := range args { // -5 is how many lines -u or -c are to show
+	var args []string
+	for i, a := range t.Args {
 		if a == "--" {
+			args = append(args, t.Args[i:]...)
 			break
 		}
-		if len(a) > 1 && a[0] == '-' && strings.Trim(a[1:], "0123456789") == "" {
-			args[i] = "--lines=" + a[1:]
+		// -5 is how many lines -u or -c are to show; -u5 is both.
+		letters := strings.TrimRight(a, "0123456789")
+		digits := a[len(letters):]
+		if digits == "" || !strings.HasPrefix(letters, "-") || strings.ContainsAny(letters[1:], "CUWFLxXSI-") {
+			args = append(args, a)
+			continue
 		}
+		if letters != "-" {
+			args = append(args, letters)
+		}
+		args = append(args, "--lines="+digits)
 	}
 	given, names, code := t.parse(diffOpts, "[OPTION]... FILES", 2, args)
 	if code >= 0 {
