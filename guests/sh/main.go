@@ -15,7 +15,7 @@ import (
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 	"github.com/exthost/exthost/guests/sh/internal/files"
 	"github.com/exthost/exthost/guests/sh/internal/fronts"
-	"github.com/exthost/exthost/guests/sh/internal/lang/awk"
+	"github.com/exthost/exthost/guests/sh/internal/lang"
 	"github.com/exthost/exthost/guests/sh/internal/search"
 	"github.com/exthost/exthost/guests/sh/internal/shell"
 	"github.com/exthost/exthost/guests/sh/internal/sys"
@@ -26,7 +26,7 @@ func main() {
 	commands := map[string]cmd.Func{}
 	// The later ones win: a front only stands in for what is nowhere else.
 	for _, table := range []map[string]cmd.Func{
-		fronts.Commands, text.Commands, files.Commands, search.Commands, archive.Commands, awk.Commands,
+		fronts.Commands, text.Commands, files.Commands, search.Commands, archive.Commands, lang.Commands(),
 		sys.Commands, builtin.Commands,
 	} {
 		maps.Copy(commands, table)
