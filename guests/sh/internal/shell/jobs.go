@@ -19,7 +19,7 @@ type job struct {
 	proc   *proc
 	text   string
 	done   chan struct{}
-	code   int  // once done is closed
+	code   *int // once done is closed
 	other  bool // it is a job of the shell that this one was forked off
 	waited bool // somebody waited for it, or was told of its end
 	gone   bool // disowned, or listed as done
