@@ -866,8 +866,8 @@ func (b *bcRun) unary() bcExpr {
 	case b.is("!"):
 		return b.not()
 	case b.accept("-"):
-		x := b.unary().eval
-		return bcExpr{eval: func() bcNum { return x().neg() }}
+		x := b.unary()
+		return bcExpr{assigns: x.assigns, eval: func() bcNum { return x.eval().neg() }}
 	case b.is("++") || b.is("--"):
 		op := b.tokText[:1]
 		b.next()

@@ -90,10 +90,6 @@ func env(ctx context.Context, c *cmd.Call) int {
 		if !ok {
 			break
 		}
-		if name == "" {
-			c.Errorf("cannot set '%s': Invalid argument", name)
-			return 125
-		}
 		if debug {
 			fmt.Fprintf(c.Stderr, "setenv:   %s=%s\n", name, value)
 		}

@@ -317,6 +317,10 @@ func getconf(_ context.Context, c *cmd.Call) int {
 		return 0
 	}
 	for _, v := range values {
+		if v[0] == args[0] && len(args) == 1 && strings.Contains(" LINK_MAX NAME_MAX PATH_MAX PIPE_BUF ", " "+v[0]+" ") {
+			fmt.Fprintln(c.Stderr, "Usage: getconf [-v specification] variable_name [pathname]")
+			return 2 // these depend on where a file is
+		}
 		if v[0] == args[0] {
 			fmt.Fprintln(c.Stdout, v[1])
 			return 0
@@ -423,7 +427,8 @@ func which(_ context.Context, c *cmd.Call) int {
 			case 's':
 				silent = true
 			default:
-				fmt.Fprintf(c.Stderr, "Illegal option %s\nUsage: /usr/bin/which [-as] args\n", a)
+				fmt.Fprintf(c.Stderr, "Illegal option %s\n", a)
+				fmt.Fprintln(c.Stdout, "Usage: /usr/bin/which [-a] args")
 				return 2
 			}
 		}

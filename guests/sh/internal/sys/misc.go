@@ -434,14 +434,16 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 			if s == "" && err != nil {
 				break
 			}
-			s = strings.TrimSuffix(s, string(end))
+			s, ended := strings.CutSuffix(s, string(end))
 			if header > 0 {
 				header--
 				out.WriteString(s)
 			} else if !line(s) {
 				return 2
 			}
-			out.WriteByte(end)
+			if ended {
+				out.WriteByte(end)
+			}
 		}
 	}
 	if n.failed {
@@ -584,7 +586,7 @@ flags:
 		n.c.Errorf("format '%s' has too many %% directives", f)
 		return false
 	}
-	n.tail = strings.ReplaceAll(rest, "%%", "%")
+	n.tail = rest // GNU's leaves the doubled percent sign here
 	return true
 }
 
