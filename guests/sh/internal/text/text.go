@@ -161,11 +161,28 @@ func (t *call) parseWith(read func(cmd.Opts, []string) ([]cmd.Given, []string, e
 			return nil, nil, 0
 		case "version":
 			// Scripts look for the word GNU to learn which options they may use.
-			fmt.Fprintf(t.out, "%s (exthost), as GNU coreutils 9.1 has it\n", t.Name)
+			fmt.Fprintf(t.out, "%s (exthost), as %s has it\n", t.Name, model(t.Name))
 			return nil, nil, 0
 		}
 	}
 	return given, operands, -1
+}
+
+// model names what a command behaves like.
+func model(name string) string {
+	switch name {
+	case "diff", "cmp":
+		return "GNU diffutils 3.8"
+	case "patch":
+		return "GNU patch 2.7.6"
+	case "column", "hexdump", "hd", "rev":
+		return "util-linux 2.38.1"
+	case "strings":
+		return "GNU Binutils 2.40"
+	case "shasum":
+		return "Perl's Digest::SHA 6.02"
+	}
+	return "GNU coreutils 9.1"
 }
 
 func (t *call) help(opts cmd.Opts, usage string) {
