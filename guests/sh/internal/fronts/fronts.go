@@ -61,7 +61,7 @@ func Foreign(name string) bool {
 // the shell says that the command was not found.
 func Missing(_ context.Context, c *cmd.Call) int {
 	if Foreign(c.Name) {
-		ask.Program(c.Name, nil)
+		askProgram(c.Name, nil)
 	}
 	return 127
 }
