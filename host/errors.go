@@ -19,6 +19,8 @@ var (
 	ErrDenied = policy.ErrDenied
 	// ErrNoRuntime matches errors that say that nothing in this binary runs the script.
 	ErrNoRuntime = errors.New("no runtime for this script")
+	// ErrDamaged matches errors about a script that cannot be what its author wrote.
+	ErrDamaged = errors.New("the script is damaged")
 	// ErrWalls matches errors that say that a required wall is missing on this machine.
 	ErrWalls = errors.New("a required wall is missing")
 	// ErrNoEngine matches errors that say that this binary does not have the engine that was asked for.

@@ -42,6 +42,7 @@ type script struct {
 	entry   snapshot.Entry
 	known   bool // of a language that this project knows
 	notes   []string
+	damaged error
 	// nonblock guests get a standard input that does not block.
 	nonblock bool
 }

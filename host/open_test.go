@@ -147,7 +147,7 @@ func TestScripts(t *testing.T) {
 		{"gone.py", host.ErrNotFound, "tool.wasm"},
 		{"", host.ErrNotFound, "no script was named"},
 		{"../../../etc/passwd", host.ErrNotFound, ""},
-		{"lost.sh", host.ErrNoRuntime, "it is damaged"},
+		{"lost.sh", host.ErrDamaged, `holds "\n" as text`},
 		{"c.ts", host.ErrNoRuntime, "no runtime for typescript"},
 		{"data.csv", host.ErrNoRuntime, "neither its extension nor its first line"},
 	} {

@@ -41,9 +41,9 @@ var (
 // Run runs a script of the extension and waits for its end.
 //
 // What became of the guest is in the report, whatever it is. The error is not nil if exthost could not run the script:
-// it matches [ErrNotFound] or [ErrNoRuntime] for a script that is not there or has no runtime, [ErrWalls] if a required
-// wall is missing here, [ErrClosed] after Close. If ctx ends first, the guest is killed within 100 ms, and the error
-// matches [context.Cause] of ctx beside a report of what was seen.
+// it matches [ErrNotFound], [ErrNoRuntime] or [ErrDamaged] for a script that is not there, has no runtime or lost its
+// line ends, [ErrWalls] if a required wall is missing here, [ErrClosed] after Close. If ctx ends first, the guest is
+// killed within 100 ms, and the error matches [context.Cause] of ctx beside a report of what was seen.
 func (e *Extension) Run(ctx context.Context, job Job) (*Report, error) {
 	r, err := e.newRun(job)
 	if err != nil {

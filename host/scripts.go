@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,7 +78,8 @@ func (e *Extension) classify(entry snapshot.Entry) script {
 		}
 		s.nonblock = r.Nonblock
 		s.notes = shellNotes(r, s.Path, head)
-		if err := cmp.Or(damaged(head), r.Err()); err != nil {
+		s.damaged = damaged(head)
+		if err := cmp.Or(s.damaged, r.Err()); err != nil {
 			s.Missing = err.Error()
 		}
 		return s
@@ -123,7 +123,7 @@ func (e *Extension) classify(entry snapshot.Entry) script {
 func damaged(head []byte) error {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if bytes.HasPrefix(line, []byte("#!")) && bytes.Contains(line, []byte(`\n`)) {
-		return errors.New(`it is damaged: its first line holds "\n" as text, in place of the ends of lines`)
+		return fmt.Errorf(`%w: its first line holds "\n" as text, in place of the ends of lines`, ErrDamaged)
 	}
 	return nil
 }
@@ -168,6 +168,9 @@ func (e *Extension) find(name string) (script, error) {
 			for _, s := range e.scripts {
 				if s.Path != filepath.ToSlash(rel) {
 					continue
+				}
+				if s.damaged != nil {
+					return s, fmt.Errorf("%s %s: %w", e.name, clean, s.damaged)
 				}
 				if s.runtime.Name == "" || s.Missing != "" {
 					return s, fmt.Errorf("%s %s: %w: %s", e.name, clean, ErrNoRuntime, s.Missing)
