@@ -6,7 +6,12 @@ import (
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 	"github.com/exthost/exthost/guests/sh/internal/lang/awk"
+	"github.com/exthost/exthost/guests/sh/internal/lang/jq"
 )
 
 // Commands returns the commands of the package.
-func Commands() map[string]cmd.Func { return maps.Clone(awk.Commands) }
+func Commands() map[string]cmd.Func {
+	all := maps.Clone(awk.Commands)
+	maps.Copy(all, jq.Commands)
+	return all
+}

@@ -13,7 +13,7 @@ type compiler struct {
 func (p *parser) compile(n *node) *Regexp {
 	re := &Regexp{
 		groups: p.groups, names: p.names, warnings: p.warnings,
-		longest: p.syntax != PCRE, bytes: p.flags&Bytes != 0, memo: true,
+		longest: p.syntax != PCRE, wide: p.flags&Bytes == 0 && (p.syntax != PCRE || p.flags&Unicode != 0), bytes: p.flags&Bytes != 0, memo: true,
 	}
 	c := &compiler{re: re, single: re.bytes}
 	c.loops = 2 * (re.groups + 1)

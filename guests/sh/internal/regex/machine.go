@@ -437,7 +437,7 @@ func (m *machine) word(r rune) bool {
 	if r < utf8.RuneSelf {
 		return IsWord(r)
 	}
-	return !m.re.bytes && m.re.longest && IsWord(r)
+	return m.re.wide && IsWord(r)
 }
 
 // IsWord reports whether \w matches r.

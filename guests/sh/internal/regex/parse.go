@@ -89,6 +89,7 @@ const (
 func (p *parser) parse() *node {
 	p.closed = []bool{true}
 	p.multi = p.flags&Multiline != 0
+	p.extended, p.dotAll = p.flags&Extended != 0, p.flags&DotAll != 0
 	var n *node
 	switch p.syntax {
 	case Fixed:
@@ -943,7 +944,7 @@ func (p *parser) ofPerl(s *set) *node {
 // perlSet reads \d and its like, and \p, behind the backslash.
 func (p *parser) perlSet() (*set, bool) {
 	r := p.src[p.pos]
-	if s, ok := shorthand(r, true, false); ok {
+	if s, ok := shorthand(r, p.flags&Unicode == 0, false); ok {
 		p.pos++
 		return s, true
 	}
@@ -1042,7 +1043,7 @@ func (p *parser) perlBracket() *node {
 				p.pos += 2
 				not := p.take("^")
 				name := p.until(":]")
-				if is, ok := named(name, true); ok {
+				if is, ok := named(name, p.flags&Unicode == 0); ok {
 					s.classes = append(s.classes, class{is, not})
 					return 0, false
 				}

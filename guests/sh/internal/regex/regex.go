@@ -46,6 +46,9 @@ const (
 	Lenient          // ERE as grep reads it: a * or { that repeats nothing, or is no interval, is no error
 	LoneParen        // ERE: a ) without ( is a character, as bash and grep have it
 	Escapes          // \n \t \f \v \a \r \d065 \o101 \x41 \cX, as sed has them
+	Unicode          // PCRE: \w, \d, \s and \b go by Unicode
+	Extended         // PCRE: (?x)
+	DotAll           // PCRE: (?s)
 	Awk              // ERE as awk reads it: C's escapes, also between brackets
 )
 
@@ -56,6 +59,7 @@ type Regexp struct {
 	names    map[string]int
 	regs     int // capture slots and loop registers
 	longest  bool
+	wide     bool // word characters are Unicode's
 	memo     bool // a place that failed once always fails: there are no back-references
 	multi    bool
 	bytes    bool
