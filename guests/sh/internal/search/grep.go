@@ -567,7 +567,7 @@ func (g *grepper) lines(b []byte) {
 				if i == len(b) {
 					start = i
 				}
-				if g.number {
+				if g.number || g.context { // with context, whether lines follow each other decides about a separator
 					f.line += bytes.Count(b[:start], []byte{g.sep})
 				}
 				f.at += start

@@ -449,7 +449,7 @@ func (p *sedParser) end() {
 func (p *sedParser) label() string {
 	p.skip(" \t")
 	start := p.pos
-	for p.pos < len(p.src) && strings.IndexByte(" \t\r\n;", p.src[p.pos]) < 0 {
+	for p.pos < len(p.src) && strings.IndexByte(" \t\r\n;}", p.src[p.pos]) < 0 {
 		p.pos++
 	}
 	return p.src[start:p.pos]

@@ -109,7 +109,6 @@ type bcRun struct {
 	inLoop   int
 	inFunc   bool
 	nesting  int
-	finished bool
 	returned bcNum
 	head     *bcExpr // what primary returns next: it was read already
 }
@@ -184,26 +183,25 @@ func (b *bcRun) item() (more, halted bool) {
 		case bcRuntime:
 			b.out.Flush()
 			fmt.Fprintf(b.c.Stderr, "Runtime error (func=(main), adr=0): %v\n", p.err)
-			more = !b.finished
+			more = true
 		default:
 			panic(p)
 		}
 	}()
-	b.inLoop, b.inFunc, b.nesting, b.depth, b.finished, b.head = 0, false, 0, 0, false, nil
+	b.inLoop, b.inFunc, b.nesting, b.depth, b.head = 0, false, 0, 0, nil
 	b.next()
 	if b.tok == bcEOF {
 		return false, false
 	}
 	statements := b.list()
-	if b.tok != bcNewline && b.tok != bcEOF {
+	if b.tok != bcNewline { // bc wants the end of the last line, too
 		b.syntaxError()
 	}
-	b.finished = b.tok == bcEOF
 	for _, s := range statements {
 		s()
 	}
 	b.out.Flush()
-	return !b.finished, false
+	return true, false
 }
 
 // resync skips the rest of a line with an error.

@@ -27,7 +27,7 @@ func wc(t *call) int {
 		return code
 	}
 	var show [5]bool
-	from0, hasFrom := "", false
+	from0, hasFrom, listed := "", false, false
 	for _, g := range given {
 		if g.Key == "files0-from" {
 			from0, hasFrom = g.Value, true
@@ -54,6 +54,9 @@ func wc(t *call) int {
 		if err != nil {
 			return t.fail(1, "cannot open '%s' for reading: %s", from0, cmd.Reason(err))
 		}
+		// As in GNU wc, which does not look at the files of a list that comes through a pipe before it reads them.
+		info, err := r.file.Stat()
+		listed = err != nil || !info.Mode().IsRegular()
 		data, err := io.ReadAll(r)
 		r.Close()
 		if err != nil {
@@ -67,7 +70,10 @@ func wc(t *call) int {
 	if !named && !hasFrom {
 		names = []string{"-"}
 	}
-	digits := t.wcWidth(names, columns)
+	digits := 1
+	if !listed {
+		digits = t.wcWidth(names, columns)
+	}
 	put := func(c wcCount, name string) {
 		sep := ""
 		for i, on := range show {
