@@ -30,11 +30,11 @@ type zipRun struct {
 	c   *cmd.Call
 	say *bufio.Writer
 
-	recursive, junk, noDirs, links, quiet, move, update, freshen, remove, test, fromStdin, fold bool
-	level                                                                                       int
-	include, exclude, store                                                                     []string
-	file                                                                                        string
-	names                                                                                       []string
+	recursive, junk, noDirs, links, quiet, move, update, freshen, remove, test, fromStdin bool
+	level                                                                                 int
+	include, exclude, store                                                               []string
+	file                                                                                  string
+	names                                                                                 []string
 
 	files []packed
 	known map[string]int
@@ -635,7 +635,9 @@ func (z *zipRun) stamp(h *zip.FileHeader, when time.Time) {
 	if t.Year() < 1980 {
 		t = time.Date(1980, 1, 1, 0, 0, 0, 0, t.Location())
 	}
+	//lint:ignore SA1019 CreateRaw takes just these
 	h.ModifiedDate = uint16(t.Day() + int(t.Month())<<5 + (t.Year()-1980)<<9)
+	//lint:ignore SA1019 CreateRaw takes just these
 	h.ModifiedTime = uint16(t.Second()/2 + t.Minute()<<5 + t.Hour()<<11)
 	extra := []byte{0x55, 0x54, 5, 0, 1}
 	h.Extra = binary.LittleEndian.AppendUint32(extra, uint32(when.Unix()))

@@ -28,7 +28,6 @@ type copier struct {
 	backups backups
 	made    []made           // what this call wrote, so that it does not write it twice
 	links   map[inode]string // the first copy of a file with several names
-	ended   bool
 }
 
 type made struct {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
@@ -65,7 +66,8 @@ func truncate(ctx context.Context, c *cmd.Call) int {
 				}
 				text = text[1:]
 			}
-			n, ok := blockSize("1" + text)
+			var n int64
+			ok := false
 			if digits := len(text) - len(strings.TrimLeft(text, "0123456789")); digits > 0 {
 				var factor int64
 				factor, ok = unitOf(text[digits:])
@@ -74,8 +76,6 @@ func truncate(ctx context.Context, c *cmd.Call) int {
 					ok = false
 				}
 				n *= factor
-			} else {
-				ok = false
 			}
 			if !ok {
 				c.Errorf("Invalid number: %s", quote(g.Value))
@@ -155,7 +155,7 @@ func resize(f cmd.File, size int64, how byte, ref *info, blocks bool) error {
 	}
 	t, ok := f.(interface{ Truncate(int64) error })
 	if !ok {
-		return errors.New("Invalid argument")
+		return syscall.EINVAL
 	}
 	return t.Truncate(to)
 }
@@ -320,9 +320,6 @@ func ddNumber(text string) (n int64, bytes, ok bool) {
 			bytes = true
 		default:
 			size, ok = unitOf(unit)
-			if strings.HasSuffix(unit, "B") && !strings.HasSuffix(unit, "iB") && unit != "B" {
-				break
-			}
 		}
 		if !ok || m != 0 && size > (1<<62)/m || n != 0 && m*size > (1<<62)/n {
 			return 0, false, false

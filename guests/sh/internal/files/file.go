@@ -484,7 +484,6 @@ func sniffMedia(b []byte) (content, bool) {
 		mode := []string{"Stereo", "JntStereo", "2x Monaural", "Monaural"}[b[3]>>6]
 		return binary(fmt.Sprintf("MPEG ADTS, layer III, v1, %3d kbps, %s kHz, %s", rates[b[2]>>4], hz, mode), "audio/mpeg"), true
 	case has(b, 4, "ftyp") && len(b) >= 12:
-		brand := string(b[8:12])
 		known := map[string][2]string{
 			"isom": {"MP4 Base Media v1 [ISO 14496-12:2003]", "video/mp4"}, "iso2": {"MP4 Base Media v2 [ISO 14496-12:2005]", "video/mp4"},
 			"mp41": {"MP4 v1 [ISO 14496-1:ch13]", "video/mp4"}, "mp42": {"MP4 v2 [ISO 14496-14]", "video/mp4"}, "avc1": {"MP4 Base Media with AVC extension", "video/mp4"},
@@ -494,7 +493,7 @@ func sniffMedia(b []byte) (content, bool) {
 			"heix": {"HEIF Image HEVC Main 10 Profile", "image/heic"}, "mif1": {"HEIF Image", "image/heif"}, "avif": {"AVIF Image", "image/avif"},
 			"3gp4": {"MPEG v4 system, 3GPP", "video/3gpp"}, "3gp5": {"MPEG v4 system, 3GPP", "video/3gpp"},
 		}
-		if k, ok := known[brand]; ok {
+		if k, ok := known[string(b[8:12])]; ok {
 			return binary("ISO Media, "+k[0], k[1]), true
 		}
 		return binary("ISO Media", "application/octet-stream"), true

@@ -136,9 +136,13 @@ func TestFileNamesContent(t *testing.T) {
 		{"SQLite format 3\x00" + "\x10\x00\x01\x01\x00\x40\x20\x20\x00\x00\x00\x01\x00\x00\x00\x01" + pad[:16] + "\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01" + pad[:40],
 			"SQLite 3.x database, last written using SQLite version 0, file counter 1, database pages 1, cookie 0, schema 0, cache page size 1, largest root page 1, UTF-8, version-valid-for 0", "application/vnd.sqlite3; charset=binary"},
 	}
-	tool, err := exec.LookPath("file")
-	if err != nil && os.Getenv("REQUIRE_SHELLS") != "" {
-		t.Error("file is not there")
+	// What file says changes from release to release.
+	tool := "file"
+	if out, err := exec.Command(tool, "--version").Output(); err != nil || !strings.HasPrefix(string(out), "file-5.44\n") {
+		tool = ""
+		if os.Getenv("REQUIRE_SHELLS") != "" {
+			t.Errorf("file 5.44 is not there: %v", err)
+		}
 	}
 	dir := t.TempDir()
 	for _, tt := range tests {

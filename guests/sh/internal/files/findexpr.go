@@ -15,10 +15,9 @@ import (
 
 // findParser reads find's expression.
 type findParser struct {
-	f     *finder
-	args  []string
-	deep  int
-	nodes int // how many have been read
+	f    *finder
+	args []string
+	deep int
 }
 
 // maxNesting bounds parentheses and negations.

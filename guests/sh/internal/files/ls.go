@@ -44,7 +44,6 @@ type entry struct {
 	name, path string
 	in         *info
 	target     string // of a link, for a long listing
-	broken     bool
 }
 
 const lsOpts = "a,all A,almost-all ,author b,escape ,block-size= B,ignore-backups c C ,color? d,directory f " +

@@ -347,9 +347,6 @@ func (x *xargsRun) start(argv []string) {
 	case code == 255:
 		x.c.Errorf("%s: exited with status 255; aborting", argv[0])
 		x.code, x.stop = 124, true
-	case code == 126 || code == 127:
-		// The command may have said so of itself; xargs cannot tell and stops only when it could not start it.
-		x.code = 123
 	default:
 		x.code = 123
 	}

@@ -45,9 +45,6 @@ func Match(pattern, name string, flags Flag) bool {
 	return true
 }
 
-// Has tells whether pattern has anything but plain characters.
-func Has(pattern string) bool { return strings.ContainsAny(pattern, `*?[\`) }
-
 // one matches the first element of pattern with the first character of name: the lengths of both, or 0.
 func one(pattern, name string, flags Flag) (width, size int) {
 	r, size := utf8.DecodeRuneInString(name)
