@@ -16,6 +16,7 @@ import (
 	"github.com/exthost/exthost/guests/sh/internal/builtin"
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 	"github.com/exthost/exthost/guests/sh/internal/expand"
+	"github.com/exthost/exthost/guests/sh/internal/vars"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -58,7 +59,14 @@ func (s *Shell) call(ctx context.Context, c *syntax.CallExpr, redirs []*syntax.R
 			if s.opts.has(optXtrace) {
 				ps4 = s.ps4()
 			}
-			if err := s.exp.AssignTemp(ctx, a); err != nil {
+			err := s.exp.AssignTemp(ctx, a)
+			var readOnly *vars.ReadOnlyError
+			if errors.As(err, &readOnly) {
+				// The command runs all the same, with the value that cannot be changed.
+				s.errorf("%v", err)
+				continue
+			}
+			if err != nil {
 				s.vars.Pop()
 				s.restore(saved)
 				s.fail(err)
@@ -149,6 +157,12 @@ func (s *Shell) declare(ctx context.Context, c *syntax.DeclClause, redirs []*syn
 	if s.opts.has(optXtrace) {
 		s.traceDecl(c)
 	}
+	if c.Variant.Value == "local" && s.vars.InFunction() {
+		if c = s.localOptions(c); c == nil {
+			s.setStatus(0)
+			return
+		}
+	}
 	code, err := builtin.Decl(ctx, s.context(ctx), c)
 	if err != nil {
 		s.fail(err)
@@ -156,6 +170,34 @@ func (s *Shell) declare(ctx context.Context, c *syntax.DeclClause, redirs []*syn
 	}
 	s.lastArg = c.Variant.Value
 	s.setStatus(code)
+}
+
+// localOptions carries out "local -": the options are as they were when the function ends. It returns what else is local,
+// nil for nothing.
+func (s *Shell) localOptions(c *syntax.DeclClause) *syntax.DeclClause {
+	rest := make([]*syntax.Assign, 0, len(c.Args))
+	for _, a := range c.Args {
+		if a.Name == nil && a.Value != nil && a.Value.Lit() == "-" {
+			opts := s.opts
+			for i := len(s.frames) - 1; i >= 0; i-- {
+				if f := &s.frames[i]; f.isFunc {
+					if f.opts == nil {
+						f.opts = &opts
+					}
+					break
+				}
+			}
+			continue
+		}
+		rest = append(rest, a)
+	}
+	if len(rest) == len(c.Args) {
+		return c
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return &syntax.DeclClause{Variant: c.Variant, Args: rest}
 }
 
 func declWords(c *syntax.DeclClause) []*syntax.Word {
@@ -254,6 +296,9 @@ func (s *Shell) callFunction(ctx context.Context, f *function, fields []string) 
 	hidden := s.hideTraps()
 	defer func() {
 		s.vars.Pop()
+		if opts := s.frames[len(s.frames)-1].opts; opts != nil {
+			s.opts.set = opts.set
+		}
 		s.frames = s.frames[:len(s.frames)-1]
 		s.params, s.setCount, s.loops, s.base, s.line, s.src = params, sets, loops, base, line, src
 		s.leave()

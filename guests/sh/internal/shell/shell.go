@@ -135,6 +135,7 @@ type frame struct {
 	line   int    // where it was called
 	params []string
 	isFunc bool
+	opts   *options // what "local -" keeps
 }
 
 type function struct {
@@ -195,7 +196,7 @@ func (s *Shell) fork() *Shell {
 		funcs: s.funcs, aliases: s.aliases, hashed: s.hashed, shared: true,
 		traps: map[string]string{}, trapping: map[string]bool{},
 		status: s.status, pipestatus: s.pipestatus, lastBg: s.lastBg, lastArg: s.lastArg,
-		quiet: s.quiet, frames: slices.Clip(s.frames), line: s.line, base: s.base, fixed: s.fixed, depth: s.depth + 1,
+		quiet: s.quiet, frames: slices.Clone(s.frames), line: s.line, base: s.base, fixed: s.fixed, depth: s.depth + 1,
 		subshell: s.subshell + 1, seconds: s.seconds, random: s.random*2 + 1,
 		src: s.src,
 	}

@@ -86,7 +86,7 @@ func (h *host) Special(name string) (string, bool) {
 	case "EPOCHREALTIME":
 		return fmt.Sprintf("%d.%06d", time.Now().Unix(), time.Now().Nanosecond()/1000), true
 	case "BASHPID":
-		return strconv.Itoa(s.proc.pid), true
+		return strconv.Itoa(s.proc.id()), true
 	case "PPID":
 		return strconv.Itoa(s.ppid), true
 	case "LINENO":
