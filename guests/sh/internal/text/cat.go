@@ -195,6 +195,9 @@ func tac(t *call) int {
 		}
 	}
 	return t.eachWith(names, "failed to open '%s' for reading: %s", func(_ string, r *source) error {
+		if at, ok := r.seek(0, io.SeekCurrent); ok && re == nil && !before && len(sep) == 1 {
+			return tacFile(t, r, at, sep[0])
+		}
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return err
@@ -231,6 +234,44 @@ func tac(t *call) int {
 		t.out.Write(data[:end])
 		return nil
 	})
+}
+
+// tacFile reads a file from its end, so that no more than a few blocks, or a line, of it are held. What is before
+// start is not to be seen.
+func tacFile(t *call, r *source, start int64, sep byte) error {
+	end, ok := r.seek(0, io.SeekEnd)
+	if !ok {
+		return fs.ErrInvalid
+	}
+	var line []byte // the start of what is not written yet: it may begin earlier
+	for size := int64(64 << 10); end > start; {
+		from := max(start, end-size)
+		if _, ok := r.seek(from, io.SeekStart); !ok {
+			return fs.ErrInvalid
+		}
+		data := make([]byte, end-from, int(end-from)+len(line))
+		if _, err := io.ReadFull(r, data); err != nil {
+			return err
+		}
+		stop := len(data) // before it, separators are looked for
+		data = append(data, line...)
+		tail := len(data)
+		for {
+			i := bytes.LastIndexByte(data[:stop], sep)
+			if i < 0 {
+				break
+			}
+			t.out.Write(data[i+1 : tail])
+			stop, tail = i, i+1
+		}
+		line = data[:tail]
+		if tail > int(end-from) {
+			size *= 2 // a long line must not be copied again and again
+		}
+		end = from
+	}
+	t.out.Write(line)
+	return nil
 }
 
 func rev(t *call) int {

@@ -285,7 +285,7 @@ func od(t *call) int {
 			break
 		}
 	}
-	if radix != 'n' {
+	if radix != 'n' && in.some {
 		t.out.WriteString(address(pos) + "\n")
 	}
 	return in.code

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -251,6 +252,23 @@ func TestLongLines(t *testing.T) {
 		run(t, ".", in, 0, strings.Fields(line)...)
 		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("%s took %v", line, d)
+		}
+	}
+}
+
+// TestTacOfAFile: a file is read from its end, a stream is not; what comes out is the same.
+func TestTacOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, longest := range []int{10, 1000, 70000, 300000} {
+		var b strings.Builder
+		for b.Len() < 700000 {
+			b.WriteString(strings.Repeat("x", r.IntN(longest)) + "\n")
+		}
+		text := b.String() + "end"
+		write(t, dir, map[string]string{"f": text})
+		if run(t, dir, "", 0, "tac", "f") != run(t, dir, text, 0, "tac") {
+			t.Errorf("lines up to %d", longest)
 		}
 	}
 }

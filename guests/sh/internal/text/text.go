@@ -306,6 +306,7 @@ type inputs struct {
 	t     *call
 	names []string
 	r     *source
+	some  bool // one could be opened
 	code  int
 }
 
@@ -328,7 +329,7 @@ func (in *inputs) Read(p []byte) (int, error) {
 				in.names = in.names[1:]
 				continue
 			}
-			in.r = r
+			in.r, in.some = r, true
 		}
 		n, err := in.r.Read(p)
 		if err != nil {
