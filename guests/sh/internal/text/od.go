@@ -285,7 +285,7 @@ func od(t *call) int {
 			break
 		}
 	}
-	if radix != 'n' && in.some {
+	if radix != 'n' && (in.some || in.code == 0) {
 		t.out.WriteString(address(pos) + "\n")
 	}
 	return in.code
