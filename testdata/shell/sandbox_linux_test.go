@@ -113,6 +113,7 @@ func TestSandbox(t *testing.T) {
 	_, cases, _ := subjects(t)
 	listed := differences(t)
 	if *guest != "" {
+		delete(cases, "own-sandbox") // there is none
 		for subject := range cases {
 			for _, c := range cases[subject] { // nobody is asked outside the sandbox
 				c.want = denials.ReplaceAllString(c.want, "")
