@@ -60,15 +60,14 @@ type curlRun struct {
 
 // curlGroup is the part of the command line up to --next.
 type curlGroup struct {
-	urls                    []string
-	method                  string
-	head, get, noGlob       bool
-	post                    string // the option that made it one: "-d, --data"
-	uploads                 []string
-	writeOut                string
-	read                    []string // files that a request would send
-	form                    bool
-	upload, postURLEncoding bool
+	urls              []string
+	method            string
+	head, get, noGlob bool
+	post              string // the option that made it one: "-d, --data"
+	uploads           []string
+	writeOut          string
+	read              []string // files that a request would send
+	form              bool
 }
 
 func curl(ctx context.Context, c *cmd.Call) int {

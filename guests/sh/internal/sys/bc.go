@@ -13,7 +13,7 @@ import (
 )
 
 // bc is GNU's: lines are run as soon as they are complete, a line with an error is left out, and the exit code is 0 all the
-// same. Other than GNU's 1.07 it takes a last line without a line end.
+// same. Other than GNU's, s and c are right to the last digit also for a small scale.
 func bc(ctx context.Context, c *cmd.Call) int {
 	given, files, err := cmd.Opts{
 		{Short: 'l', Long: "mathlib"}, {Short: 'q', Long: "quiet"}, {Short: 's', Long: "standard"}, {Short: 'w', Long: "warn"},

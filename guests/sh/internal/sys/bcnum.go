@@ -2,6 +2,7 @@ package sys
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -18,9 +19,8 @@ type bcNum struct {
 }
 
 var (
-	bigZero = big.NewInt(0)
-	bigOne  = big.NewInt(1)
-	bigTen  = big.NewInt(10)
+	bigOne = big.NewInt(1)
+	bigTen = big.NewInt(10)
 )
 
 func bcInt(n int64) bcNum { return bcNum{big.NewInt(n), 0} }
@@ -122,7 +122,8 @@ func (a bcNum) raise(exp *big.Int, scale int) (bcNum, error) {
 	return p.cut(min(a.scale*k, max(scale, a.scale))), nil
 }
 
-var errDivideByZero = fmt.Errorf("Divide by zero")
+//lint:ignore ST1005 GNU's words
+var errDivideByZero = errors.New("Divide by zero")
 
 func (a bcNum) sqrt(scale int) bcNum {
 	if a.zero() {

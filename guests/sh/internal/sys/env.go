@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 )
@@ -167,7 +168,7 @@ func isDirectory(c *cmd.Call, name string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return errors.New("Not a directory")
+		return syscall.ENOTDIR
 	}
 	return nil
 }
