@@ -610,16 +610,21 @@ func init() {
 				})
 			}, a[0])
 		},
-		"repeat/1": func(c *compiler, a []filter) filter { return c.recurse(a[0], nil) },
-		"range/1":  func(c *compiler, a []filter) filter { return c.numbers(constant(0.0), a[0], constant(1.0)) },
-		"range/2":  func(c *compiler, a []filter) filter { return c.numbers(a[0], a[1], constant(1.0)) },
-		"range/3":  func(c *compiler, a []filter) filter { return c.numbers(a[0], a[1], a[2]) },
-		"any/0":    func(c *compiler, _ []filter) filter { return c.any(iterateInput(c), nil, true) },
-		"all/0":    func(c *compiler, _ []filter) filter { return c.any(iterateInput(c), nil, false) },
-		"any/1":    func(c *compiler, a []filter) filter { return c.any(iterateInput(c), a[0], true) },
-		"all/1":    func(c *compiler, a []filter) filter { return c.any(iterateInput(c), a[0], false) },
-		"any/2":    func(c *compiler, a []filter) filter { return c.any(a[0], a[1], true) },
-		"all/2":    func(c *compiler, a []filter) filter { return c.any(a[0], a[1], false) },
+		"repeat/1": func(c *compiler, a []filter) filter {
+			on := c.recurse(a[0], nil)
+			return func(e *env, in item, yield func(item) error) error {
+				return a[0](e, in, func(x item) error { return on(e, x, yield) })
+			}
+		},
+		"range/1": func(c *compiler, a []filter) filter { return c.numbers(constant(0.0), a[0], constant(1.0)) },
+		"range/2": func(c *compiler, a []filter) filter { return c.numbers(a[0], a[1], constant(1.0)) },
+		"range/3": func(c *compiler, a []filter) filter { return c.numbers(a[0], a[1], a[2]) },
+		"any/0":   func(c *compiler, _ []filter) filter { return c.any(iterateInput(c), nil, true) },
+		"all/0":   func(c *compiler, _ []filter) filter { return c.any(iterateInput(c), nil, false) },
+		"any/1":   func(c *compiler, a []filter) filter { return c.any(iterateInput(c), a[0], true) },
+		"all/1":   func(c *compiler, a []filter) filter { return c.any(iterateInput(c), a[0], false) },
+		"any/2":   func(c *compiler, a []filter) filter { return c.any(a[0], a[1], true) },
+		"all/2":   func(c *compiler, a []filter) filter { return c.any(a[0], a[1], false) },
 		"add/1": func(c *compiler, a []filter) filter {
 			return func(e *env, in item, yield func(item) error) error {
 				var list []any

@@ -329,6 +329,11 @@ func (c *compiler) compile(n *node, s *scope) filter {
 			return right(e, in, yield)
 		}
 	case nBinary:
+		if _, ok := number(n.left.value); ok && n.left.kind == nLiteral && n.right.kind == nLiteral {
+			if g, ok := number(n.right.value); ok && g == 0 && (n.text == "/" || n.text == "%") {
+				c.fail(n.line, "error: Division by zero?")
+			}
+		}
 		left, right, op := c.compile(n.left, s), c.compile(n.right, s), operator(n.text)
 		return func(e *env, in item, yield func(item) error) error {
 			plain := item{v: in.v}
@@ -598,7 +603,7 @@ func (c *compiler) str(n *node, s *scope) filter {
 	}
 	parts := make([]filter, len(n.args))
 	for i, a := range n.args {
-		if a.kind != nLiteral {
+		if a.kind != nLiteral || a.text != rawText {
 			parts[i] = c.compile(a, s)
 		}
 	}

@@ -53,6 +53,9 @@ type node struct {
 	line                       int
 }
 
+// rawText marks the literals that are the text of a string between its \( ).
+const rawText = "raw"
+
 type pair struct{ key, value *node }
 
 // pattern is what a value is taken apart by: a variable, an array or an object.
@@ -271,7 +274,7 @@ func (p *parser) stringBody() {
 	var b strings.Builder
 	flush := func() {
 		if b.Len() > 0 {
-			p.t.parts = append(p.t.parts, &node{kind: nLiteral, value: b.String()})
+			p.t.parts = append(p.t.parts, &node{kind: nLiteral, text: rawText, value: b.String()})
 			b.Reset()
 		}
 	}
@@ -351,7 +354,7 @@ func (p *parser) stringBody() {
 		return
 	}
 	if text != "" {
-		p.t.parts = append(p.t.parts, &node{kind: nLiteral, value: text})
+		p.t.parts = append(p.t.parts, &node{kind: nLiteral, text: rawText, value: text})
 	}
 }
 

@@ -324,9 +324,6 @@ func (p *printer) colored(v any, depth int) {
 				put(col + ",")
 			}
 			p.newline(depth + 1)
-			if i > 0 {
-				put(reset)
-			}
 			p.value(e, depth+1)
 		}
 		put(col)
