@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"io"
 	"os"
 	"path"
 	"strings"
@@ -29,6 +30,11 @@ func (w *World) Main(args []string) int {
 	descs := [3]*desc{fileDesc(in, os.O_RDONLY), fileDesc(out, os.O_WRONLY), fileDesc(errs, os.O_WRONLY)}
 	for _, d := range descs {
 		d.onClose = nil // the process keeps its own
+		if d.regular {
+			// WASI has no type for a pipe: what cannot be moved in is no regular file, whatever its mode says.
+			_, err := d.file.Seek(0, io.SeekCurrent)
+			d.regular = err == nil
+		}
 	}
 	ctx := context.Background()
 	name := "bash"
