@@ -987,7 +987,6 @@ func values(args []filter, i int, vals []any, e *env, in item, next func([]any) 
 // Assignment.
 
 func (c *compiler) assign(n *node, s *scope) filter {
-	m := c.m
 	target, right := c.compile(n.left, s), c.compile(n.right, s)
 	change := c.modifier(n.left, s)
 	if n.text == "|=" {
@@ -1052,7 +1051,6 @@ func (c *compiler) assign(n *node, s *scope) filter {
 			if err != nil {
 				return err
 			}
-			_ = m
 			return yield(made(in, v))
 		})
 	}
@@ -1135,6 +1133,7 @@ func (c *compiler) modifier(n *node, s *scope) modifier {
 	return func(e *env, v any, f func(any) (any, bool, error)) (any, bool, error) {
 		out := v
 		var dead []any
+		whole := false
 		err := paths(e, item{v, root}, func(x item) error {
 			if x.p == lost {
 				return failf("Invalid path expression with result %s", trunc(x.v))
@@ -1148,6 +1147,10 @@ func (c *compiler) modifier(n *node, s *scope) modifier {
 			if err != nil {
 				return err
 			}
+			if gone && len(at) == 0 {
+				whole = true
+				return nil
+			}
 			if gone {
 				dead = append(dead, at)
 				return nil
@@ -1158,7 +1161,7 @@ func (c *compiler) modifier(n *node, s *scope) modifier {
 		if err == nil && dead != nil {
 			out, err = deletePaths(out, dead)
 		}
-		return out, false, err
+		return out, whole, err
 	}
 }
 

@@ -640,8 +640,14 @@ func run(ctx context.Context, c *cmd.Call) int {
 			}
 			if err != nil {
 				out.Flush()
-				c.Errorf("error (at %s): %v", where(), err)
 				code = 2
+				var bad badJSON
+				if errors.As(err, &bad) {
+					c.Errorf("parse error: %v", err)
+					code = 5
+				} else {
+					c.Errorf("error: %s", cmd.Reason(err))
+				}
 				break
 			}
 			halt = one(v)

@@ -262,7 +262,7 @@ var newer = map[string]string{
 	`"te"), ascii`:         "1.7 has ascii",
 	"100000, 1e-5":         "1.7 keeps numbers as they are written",
 	"$__prog_args":         "1.7 has it",
-	"jq . bad.json":        "1.7 ends with 2",
+	"jq . bad.json":        "1.7 ends with 5",
 	"--seq":                "texts of which the first has no RS are read as well",
 }
 
@@ -280,6 +280,76 @@ func TestJqIsJq(t *testing.T) {
 		t.Fatalf("only %d calls", len(list))
 	}
 	cmdtest.Compare(t, Commands, samples, list)
+}
+
+// . prints what it reads, in the order of its keys; printed again it is the same; and any program runs or is refused.
+func FuzzJq(f *testing.F) {
+	for _, s := range []string{".a[0]?", "[.[] | {a: .b, $__loc__}]", "reduce .[] as [$x] (0; . + 1)", "to_entries | map(.key)", ".. |= .", `"\(.)" | test("a(b)?")`, "path(..), del(.[0])", "try error catch ."} {
+		f.Add(s, `{"b":[1,2.50,{"a":"x"}],"a":null}`)
+	}
+	f.Fuzz(func(t *testing.T, program, text string) {
+		if len(program) > 60 || len(text) > 200 {
+			return
+		}
+		for _, endless := range []string{"range", "repeat", "recurse", "until", "while", "def", "infinite", "*", "limit"} {
+			if strings.Contains(program, endless) {
+				return
+			}
+		}
+		got := cmdtest.Run(t, Commands, t.TempDir(), text, "jq", "-c", "--", program)
+		if got.Code != 0 && got.Stderr == "" && !strings.Contains(program, "halt") {
+			t.Errorf("%q on %q: code %d without a word", program, text, got.Code)
+		}
+		once := cmdtest.Run(t, Commands, t.TempDir(), text, "jq", "-c", ".")
+		again := cmdtest.Run(t, Commands, t.TempDir(), once.Stdout, "jq", "-c", ".")
+		if again.Stdout != once.Stdout || again.Code != 0 {
+			t.Errorf("%q is printed as %q, and that as %q %s", text, once.Stdout, again.Stdout, again.Stderr)
+		}
+	})
+}
+
+func TestObjectsKeepTheirOrder(t *testing.T) {
+	for _, c := range []struct{ program, want string }{
+		{".", `{"z":1,"a":{"y":2,"b":3},"m":[{"q":1,"c":2}]}`},
+		{".a.b = 9", `{"z":1,"a":{"y":2,"b":9},"m":[{"q":1,"c":2}]}`},
+		{"{m, z}", `{"m":[{"q":1,"c":2}],"z":1}`},
+		{"keys_unsorted", `["z","a","m"]`},
+		{"[.[] | type]", `["number","object","array"]`},
+		{"to_entries | map(.key)", `["z","a","m"]`},
+		{"with_entries(.key |= . + .)", `{"zz":1,"aa":{"y":2,"b":3},"mm":[{"q":1,"c":2}]}`},
+		{"del(.a) + {a: 1}", `{"z":1,"m":[{"q":1,"c":2}],"a":1}`},
+		{"tojson | fromjson | keys_unsorted", `["z","a","m"]`},
+	} {
+		got := cmdtest.Run(t, Commands, "/", `{"z":1,"a":{"y":2,"b":3},"m":[{"q":1,"c":2}]}`, "jq", "-c", c.program)
+		if got.Stdout != c.want+"\n" {
+			t.Errorf("%s: %s %s, want %s", c.program, got.Stdout, got.Stderr, c.want)
+		}
+	}
+}
+
+// What jq 1.7 does and the 1.6 of the comparison does not.
+func TestJq17(t *testing.T) {
+	for _, c := range []struct{ argv, want string }{
+		{"jq -nc '[1.0, 1.50, 1e2, 100000000000000000000001, 100e-2]'", "[1.0,1.50,1E+2,100000000000000000000001,1.00]\n"},
+		{"jq -nc '100000000000000000000001 + 0'", "100000000000000010000000\n"},
+		{"jq -nc '{a:1,b:2} | pick(.b)'", "{\"b\":2}\n"},
+		{"jq -nc '[1,[2]] | getpath([1,0]), toarray, (\" x \" | trim, ltrim, rtrim)'", "2\n[1,[2]]\n\"x\"\n\"x \"\n\" x\"\n"},
+		{"jq -nc 'if true then 1 end, (false | if . then 1 end)'", "1\nfalse\n"},
+		{"jq -nc '[.[]?] | .[0]?//\"d\"'", "\"d\"\n"},
+		{"jq -nc '[splits(\"a\"; null)?], (\"abab\" | [scan(\"B\"; \"i\")])'", "[]\n[\"b\",\"b\"]\n"},
+		{"jq -n --raw-output0 '\"a\",\"b\"'", "a\x00b\x00"},
+		{"jq -nc '[1,2,3] | (.[] | select(. == 2)) |= empty'", "[1,3]\n"},
+		{"jq -nc 'try error(null) catch .'", "null\n"},
+		{"jq -nc '\"abc\" | gsub(\"\"; \"-\"), [match(\"\"; \"g\").offset]'", "\"-a-b-c-\"\n[0,1,2,3]\n"},
+		{"jq -nc '[limit(5; 1 | recurse(. * 2))], ([range(100000)] | length), (0 | until(. >= 200000; . + 1))'", "[1,2,4,8,16]\n100000\n200000\n"},
+		{"jq -nc '@base32 \"\\(\"a\")\", (\"ME======\" | @base32d), (\"\\u0027\" | @html)'", "\"ME======\"\n\"a\"\n\"&#39;\"\n"},
+		{"jq -nc 'ltrimstr(1), (try (1 | .a) catch .), (try ([] | .a) catch .)'", "null\n\"Cannot index number with \\\"a\\\"\"\n\"Cannot index array with \\\"a\\\"\"\n"},
+	} {
+		got := cmdtest.Run(t, Commands, "/", "", cmdtest.Words(c.argv)...)
+		if got.Stdout != c.want {
+			t.Errorf("%s: %q %q, want %q", c.argv, got.Stdout, got.Stderr, c.want)
+		}
+	}
 }
 
 func BenchmarkJq(b *testing.B) {

@@ -627,6 +627,11 @@ func (p *parser) postfix() *node {
 		case p.is("?"):
 			p.next()
 			n = &node{kind: nTry, left: n, line: line}
+		case p.is("?//"):
+			// .a?//x is .a? // x: patterns have no such operands.
+			n = &node{kind: nTry, left: n, line: line}
+			p.t.text = "//"
+			return n
 		default:
 			return n
 		}
