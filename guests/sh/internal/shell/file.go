@@ -194,7 +194,11 @@ func (d *desc) seek(offset int64, whence int) (int64, error) {
 func (d *desc) stat() (fs.FileInfo, error) {
 	switch {
 	case d.file != nil:
-		return d.file.Stat()
+		fi, err := d.file.Stat()
+		if err == nil && fi.Mode().IsRegular() && !d.regular {
+			return info{"pipe", fs.ModeNamedPipe | 0o600}, nil
+		}
+		return fi, err
 	case d.pipe != nil, d.capture != nil:
 		return info{"pipe", fs.ModeNamedPipe | 0o600}, nil
 	case d.reader != nil:
