@@ -52,7 +52,13 @@ type Expander struct {
 // New returns an expander, and makes it the one that evaluates arithmetic and warns for v.
 func New(v *vars.Table, h Host) *Expander {
 	e := &Expander{Vars: v, Host: h}
-	v.Eval = e.Eval
+	v.Eval = func(text string) (int64, error) {
+		text, err := e.Subscript("", text)
+		if err != nil {
+			return 0, err
+		}
+		return e.Eval(text)
+	}
 	v.Warn = h.Warn
 	return e
 }

@@ -54,12 +54,11 @@ func newExpander(dir string, options ...string) (*Expander, *host) {
 func parseWords(t testing.TB, text string) []*syntax.Word {
 	t.Helper()
 	var words []*syntax.Word
-	err := syntax.NewParser().Words(strings.NewReader(text), func(w *syntax.Word) bool {
+	for w, err := range syntax.NewParser().WordsSeq(strings.NewReader(text)) {
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
 		words = append(words, w)
-		return true
-	})
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
 	}
 	return words
 }

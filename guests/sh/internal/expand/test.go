@@ -314,24 +314,25 @@ func accessed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// Subscript evaluates the text of a subscript that a command was given: a key may be quoted and hold parameters.
+// Subscript expands the text of a subscript that a command was given, as in unset 'a[$i]': a key may be quoted too.
 func (e *Expander) Subscript(name, sub string) (string, error) {
-	v, _ := e.Vars.Get(name)
-	if v.Kind != vars.Assoc || !strings.ContainsAny(sub, "\"'$`\\") {
+	if !strings.ContainsAny(sub, "\"'$`\\") {
 		return sub, nil
 	}
-	var out string
-	var failed error
-	read := false
-	err := e.parser().Words(strings.NewReader(sub), func(w *syntax.Word) bool {
-		if !read {
-			out, failed = e.Literal(context.Background(), w)
+	ctx := context.Background()
+	if v, _ := e.Vars.Get(name); v.Kind == vars.Assoc && strings.ContainsAny(sub, "\"'\\") {
+		var words []*syntax.Word
+		for w, err := range e.parser().WordsSeq(strings.NewReader(sub)) {
+			if err != nil {
+				return sub, nil // half a pair of quotes belongs to the key
+			}
+			words = append(words, w)
 		}
-		read = true
-		return false
-	})
-	if err != nil || !read {
-		return sub, nil // it is no word: a key with blanks, or with half a pair of quotes
+		if len(words) == 1 {
+			return e.Literal(ctx, words[0])
+		}
 	}
-	return out, failed
+	x := e.start(ctx)
+	err := x.inner(sub, double)
+	return join(x.segs), err
 }

@@ -407,10 +407,12 @@ func (x *expansion) extGlob(p *syntax.ExtGlob, q quoting) error {
 		}
 		var part syntax.WordPart
 		// The parser stops with an error at what is no word, but only after it has given the word before it.
-		_ = x.parser().Words(strings.NewReader(text), func(w *syntax.Word) bool {
-			part = w.Parts[0]
-			return false
-		})
+		for w, err := range x.parser().WordsSeq(strings.NewReader(text)) {
+			if err == nil {
+				part = w.Parts[0]
+			}
+			break
+		}
 		if part == nil {
 			part = firstPart(text)
 		}
@@ -419,9 +421,8 @@ func (x *expansion) extGlob(p *syntax.ExtGlob, q quoting) error {
 			text = text[1:]
 			continue
 		}
-		if lit, ok := part.(*syntax.Lit); ok { // a lone dollar sign
+		if _, ok := part.(*syntax.Lit); ok { // a lone dollar sign
 			x.add(text[:1], q != unquoted)
-			_ = lit
 			text = text[1:]
 			continue
 		}
@@ -439,10 +440,13 @@ func firstPart(text string) syntax.WordPart {
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	for end := 2; end <= len(text); end++ {
 		var part syntax.WordPart
-		err := p.Words(strings.NewReader(text[:end]), func(w *syntax.Word) bool {
+		var err error
+		for w, e := range p.WordsSeq(strings.NewReader(text[:end])) {
+			if err = e; e != nil {
+				break
+			}
 			part = w.Parts[0]
-			return true
-		})
+		}
 		if err == nil && part != nil && end < len(text) && isName(text[end]) && text[0] == '$' {
 			continue // $na of $name
 		}
