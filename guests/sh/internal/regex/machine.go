@@ -81,7 +81,7 @@ const page = 1 << 14 // bits
 
 func (m *machine) begin(ctx context.Context, re *Regexp, b []byte, only bool) {
 	m.ctx, m.re, m.b, m.only = ctx, re, b, only
-	m.spent, m.seen = 0, nil
+	m.spent, m.seen, m.stack = 0, nil, m.stack[:0] // a search that was ended may have left something
 	if len(m.reg) < re.regs {
 		m.reg = make([]int, re.regs)
 		m.best = make([]int, re.regs)

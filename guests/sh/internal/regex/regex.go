@@ -18,7 +18,6 @@ package regex
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"unicode/utf8"
 )
@@ -77,12 +76,6 @@ type Regexp struct {
 type Error string
 
 func (e Error) Error() string { return string(e) }
-
-// ErrPosix reports whether err stems from an expression.
-func ErrPosix(err error) bool {
-	var e Error
-	return errors.As(err, &e)
-}
 
 // Compile reads an expression.
 func Compile(pattern string, syntax Syntax, flags Flags) (re *Regexp, err error) {

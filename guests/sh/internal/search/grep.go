@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,7 +41,6 @@ type grepper struct {
 	binary                                             byte // how to take binary files: b(inary) t(ext) w(ithout match)
 	directories                                        byte // r(ead) s(kip) R(ecurse)
 	follow, skipDevices                                bool
-	afterName                                          byte // 0 instead of the separator behind a file's name
 	nullName                                           bool
 	sep                                                byte
 	label, group                                       string
@@ -121,8 +119,8 @@ func grep(ctx context.Context, c *cmd.Call) int {
 				return 2
 			}
 			havePatterns = true
-			if text = strings.TrimSuffix(text, "\n"); text != "" || err == nil && len(text) > 0 {
-				patterns = append(patterns, strings.Split(text, "\n")...)
+			if text != "" {
+				patterns = append(patterns, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
 			}
 		case "i", "y":
 			flags |= regex.IgnoreCase
@@ -271,9 +269,6 @@ func grep(ctx context.Context, c *cmd.Call) int {
 		g.before, g.after, g.context = 0, 0, g.only && g.context
 	}
 	if err := g.compile(patterns, matcher, flags); err != nil {
-		if errors.Is(err, regex.MisplacedClass) || regex.ErrPosix(err) {
-			return fail("%v", err)
-		}
 		return fail("%v", err)
 	}
 	g.names = len(operands) > 1

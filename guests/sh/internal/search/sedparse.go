@@ -39,8 +39,8 @@ type sedCommand struct {
 	table    map[rune]rune // y
 	out      *sedOutput    // w, W
 
-	active, closed bool // the range
-	end            int  // line that ends it
+	active bool // the range
+	end    int  // line that ends it
 }
 
 type substitution struct {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
@@ -81,9 +81,8 @@ type interp struct {
 	splitter splitter
 	rsRegexp *regex.Regexp
 
-	literals map[*literal]*regex.Regexp // with IGNORECASE
-	regexps  map[string]*regex.Regexp
-	argv     func(string) *cell
+	regexps map[string]*regex.Regexp
+	argv    func(string) *cell
 
 	stdout  *bufio.Writer
 	line    []byte
@@ -552,7 +551,6 @@ type reader struct {
 	buf      []byte
 	from, to int
 	eof      bool
-	started  bool // paragraphs: leading line ends were skipped
 	err      error
 	code     int // exit code of the command that was read
 }
@@ -705,7 +703,7 @@ func (it *interp) open(name string) {
 					it.main = &reader{eof: true}
 					return
 				}
-				err = errors.New("Is a directory")
+				err = syscall.EISDIR
 			}
 		}
 		if err != nil {
@@ -976,7 +974,7 @@ func (it *interp) run() {
 		}
 	}
 	if !exit && it.prog.usesMain {
-		exit = it.records()
+		it.records()
 	}
 	for _, b := range it.prog.end {
 		if it.runBlock(b) == ctlExit {
@@ -985,9 +983,9 @@ func (it *interp) run() {
 	}
 }
 
-func (it *interp) records() (exit bool) {
+func (it *interp) records() {
 	if len(it.prog.rules) == 0 && len(it.prog.end) == 0 && len(it.prog.beginFile)+len(it.prog.endFile) == 0 {
-		return false
+		return
 	}
 	for {
 		// Not in a function of its own for each record: recovering from panics costs.
@@ -1008,10 +1006,8 @@ func (it *interp) records() (exit bool) {
 			}
 		})
 		switch c {
-		case ctlExit:
-			return true
-		case ctlOn:
-			return false
+		case ctlExit, ctlOn:
+			return
 		case ctlNextFile:
 			it.closeMain()
 		}

@@ -228,7 +228,6 @@ type array struct {
 type element struct {
 	key  string
 	v    value
-	sub  *array
 	gone bool
 }
 

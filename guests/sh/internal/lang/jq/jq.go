@@ -18,6 +18,7 @@ import (
 	pathpkg "path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 	"github.com/exthost/exthost/guests/sh/internal/regex"
@@ -351,7 +352,7 @@ func (in *inputs) open() bool {
 			if err == nil {
 				if info, serr := f.Stat(); serr == nil && info.IsDir() {
 					f.Close()
-					err = errors.New("It's a directory")
+					err = syscall.EISDIR
 				}
 			}
 			if err != nil {
