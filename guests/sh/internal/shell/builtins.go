@@ -18,7 +18,6 @@ import (
 
 	"github.com/exthost/exthost/guests/sh/internal/builtin"
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
-	"github.com/exthost/exthost/guests/sh/internal/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -1480,5 +1479,3 @@ func sortedKeys[V any](m map[string]V) []string {
 	sort.Strings(keys)
 	return keys
 }
-
-var _ = expand.Quote

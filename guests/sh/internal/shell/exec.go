@@ -621,7 +621,7 @@ func (s *Shell) commandSubst(ctx context.Context, c *syntax.CmdSubst) (string, e
 	defer func() { s.line = line }()
 	child := s.fork()
 	if !child.enterFork(s) {
-		return "", &exitError{}
+		return "", &exitError{errors.New("the nesting is too deep")}
 	}
 	child.traceLevel++
 	out := newCapture()

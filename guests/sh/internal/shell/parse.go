@@ -317,7 +317,7 @@ func (s *Shell) start(ctx context.Context, c *cmd.Call) {
 		s.params = args
 		s.begin()
 		text, err := io.ReadAll(onlyReader{s.stream(ctx, 0)})
-		if err != nil && len(text) == 0 && !errors.Is(err, errClosed) {
+		if err != nil && len(text) == 0 {
 			fmt.Fprintf(s.stderr(), "%s: standard input: %s\n", s.arg0, reason(err))
 			s.status = 1
 			return

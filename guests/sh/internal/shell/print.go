@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/exthost/exthost/guests/sh/internal/expand"
 	"github.com/exthost/exthost/guests/sh/internal/vars"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -340,5 +339,3 @@ func (s *Shell) commandText() string {
 	p := printer{src: s.currentSrc}
 	return p.text(s.current)
 }
-
-var _ = expand.Quote

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"strconv"
@@ -360,12 +359,3 @@ func newCapture() *capture {
 }
 
 func (c *capture) text() string { return c.desc.capture.String() }
-
-// nullFile is /dev/null for a command.
-type nullFile struct{ *stream }
-
-func newNullFile(ctx context.Context) nullFile {
-	return nullFile{&stream{ctx: ctx, d: nullDesc(), owned: true}}
-}
-
-var _ fs.FileInfo = info{}

@@ -7,7 +7,6 @@ package shell
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -352,5 +351,3 @@ func (s *Shell) stream(ctx context.Context, n int) *stream {
 }
 
 func (s *Shell) stderr() io.Writer { return s.stream(context.Background(), 2) }
-
-var errClosed = errors.New("Bad file descriptor")
