@@ -2045,6 +2045,7 @@ var library = map[string]string{
 	"JOIN/3":            `def JOIN($idx; stream; f): stream | [., $idx[f]];`,
 	"JOIN/4":            `def JOIN($idx; stream; f; g): stream | [., $idx[f]] | g;`,
 	"pick/1":            `def pick(f): . as $top | reduce path(f) as $p (null; setpath($p; $top | getpath($p)));`,
+	"bsearch/1":         `def bsearch($x): . as $list | {from: 0, to: length} | until(.from >= .to; (.from + .to | . / 2 | floor) as $mid | if $list[$mid] < $x then .from = $mid + 1 else .to = $mid end) | .from | if $list[.:] | length > 0 and .[0] == $x then . else -1 - . end;`,
 	"isvalid/1":         `def isvalid(f): try (f | true) catch false;`,
 	"frexp/0":           `def frexp: if . == 0 then [0, 0] else (fabs | log2 | floor + 1) as $e | [. / pow(2; $e), $e] end;`,
 	"modf/0":            `def modf: [. - trunc, trunc];`,

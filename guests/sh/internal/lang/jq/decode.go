@@ -326,12 +326,15 @@ func (d *decoder) object() (any, error) {
 
 func (d *decoder) string() (any, error) {
 	i := d.pos + 1
-	escaped := false
+	escaped, control := false, false
 	for {
 		for i < d.end && d.buf[i] != '"' {
-			if d.buf[i] == '\\' {
+			switch b := d.buf[i]; {
+			case b == '\\':
 				escaped = true
 				i++
+			case b < ' ':
+				control = true
 			}
 			i++
 		}
@@ -354,6 +357,9 @@ func (d *decoder) string() (any, error) {
 		d.col += i + 1 - d.pos
 	}
 	d.pos = i + 1
+	if control {
+		return nil, d.fail("Invalid string: control characters from U+0000 through U+001F must be escaped")
+	}
 	if !escaped {
 		if !utf8.Valid(raw) {
 			return strings.ToValidUTF8(string(raw), "\uFFFD"), nil

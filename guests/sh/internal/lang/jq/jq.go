@@ -507,9 +507,8 @@ func run(ctx context.Context, c *cmd.Call) int {
 		}
 		return 2
 	}
-	if !o.has {
-		io.WriteString(c.Stderr, usage)
-		return 2
+	if !o.has { // as jq has it where input or output is no terminal: here neither is
+		o.program = "."
 	}
 	in := &inputs{c: c, o: o, files: o.files}
 	if len(in.files) == 0 {
