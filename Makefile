@@ -10,7 +10,7 @@ GO       ?= go
 FUZZTIME ?= 30s
 PKG      ?= ./...
 # the pattern leaves folders called testdata out
-TESTED   := ./... ./testdata/wattest ./testdata/gostd
+TESTED   := ./... ./testdata/wattest ./testdata/gostd ./testdata/shell
 
 .PHONY: build static guests demo test lint bench fuzz ci tools clean help
 

@@ -387,7 +387,9 @@ func TestScriptsParse(t *testing.T) {
 		if out, err := exec.Command(shell, "-n", file).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
-		if info, err := os.Stat(file); err == nil && info.Mode()&0o111 == 0 {
+		// Scripts of skills need no mode bit, and most real ones have none.
+		guest := strings.HasPrefix(file, "testdata/skills/") || strings.HasPrefix(file, "testdata/shell/skill/")
+		if info, err := os.Stat(file); err == nil && info.Mode()&0o111 == 0 && !guest {
 			t.Errorf("%s is not executable", file)
 		}
 	}
