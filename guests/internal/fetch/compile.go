@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/exthost/exthost/guests"
 	"github.com/exthost/exthost/guests/internal/wasmpack"
@@ -48,6 +50,9 @@ func compile(ctx context.Context, cache, src string, r guests.Runtime) (guests.A
 			return a, nil, err
 		}
 		if err := keep(dir, files); err != nil {
+			return a, nil, err
+		}
+		if err := prune(cache, r.Name); err != nil {
 			return a, nil, err
 		}
 	}
@@ -204,6 +209,28 @@ func keep(dir string, files map[string][]byte) error {
 		}
 	}
 	return write(filepath.Join(dir, "sum"), []byte(sums(files)))
+}
+
+// maxKept is how many builds of a runtime the cache keeps: those of a few branches.
+const maxKept = 4
+
+// prune removes the builds of a runtime that were made longest ago.
+func prune(cache, name string) error {
+	dirs, err := filepath.Glob(filepath.Join(cache, name+"-????????????????"))
+	if err != nil {
+		return err
+	}
+	made := map[string]time.Time{}
+	for _, dir := range dirs {
+		if info, err := os.Stat(filepath.Join(dir, "sum")); err == nil {
+			made[dir] = info.ModTime()
+		}
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return made[b].Compare(made[a]) })
+	for _, dir := range dirs[min(maxKept, len(dirs)):] {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
 }
 
 func sums(files map[string][]byte) string {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // source makes a module tree of the files that decide what is built, and some that do not.
@@ -92,6 +95,44 @@ func TestWhatWasBuiltIsKeptWhole(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+func TestOldBuildsAreRemoved(t *testing.T) {
+	cache := t.TempDir()
+	now := time.Now()
+	for i := range maxKept + 3 {
+		dir := filepath.Join(cache, fmt.Sprintf("sh-%016d", i))
+		if err := keep(dir, map[string][]byte{moduleFile: nil, licenceFile: nil}); err != nil {
+			t.Fatal(err)
+		}
+		at := now.Add(time.Duration(-i) * time.Minute)
+		if err := os.Chtimes(filepath.Join(dir, "sum"), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, other := range []string{"npm", "sh-short", "wabt-0000000000000000"} {
+		if err := os.Mkdir(filepath.Join(cache, other), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prune(cache, "sh"); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	list, err := os.ReadDir(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range list {
+		left = append(left, d.Name())
+	}
+	want := []string{"npm"}
+	for i := range maxKept {
+		want = append(want, fmt.Sprintf("sh-%016d", i))
+	}
+	if want = append(want, "sh-short", "wabt-0000000000000000"); !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
 	}
 }
 
