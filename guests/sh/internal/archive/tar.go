@@ -314,7 +314,7 @@ func (r *tarRun) option(g cmd.Given) (int, bool) {
 		r.ignoreFailed = true
 	case "sort":
 		if g.Value != "name" && g.Value != "none" && g.Value != "inode" {
-			return r.usage("invalid argument '%s' for '--sort'", g.Value)
+			return r.usage("%v", cmd.BadWord(g.Value, "--sort", "none", "name", "inode"))
 		}
 	case "help", "usage":
 		fmt.Fprintln(c.Stdout, "Usage: tar [OPTION...] [FILE]...")
@@ -625,9 +625,9 @@ func stripped(name string, n int) (string, bool) {
 func (r *tarRun) complain(h *tar.Header, name string, err error) {
 	switch h.Typeflag {
 	case tar.TypeSymlink:
-		r.fail("%s: Cannot create symlink to '%s': %s", name, h.Linkname, reason(err))
+		r.fail("%s: Cannot create symlink to %s: %s", name, cmd.Quote(h.Linkname), reason(err))
 	case tar.TypeLink:
-		r.fail("%s: Cannot hard link to '%s': %s", name, h.Linkname, reason(err))
+		r.fail("%s: Cannot hard link to %s: %s", name, cmd.Quote(h.Linkname), reason(err))
 	case tar.TypeDir:
 		r.fail("%s: Cannot mkdir: %s", name, reason(err))
 	default:

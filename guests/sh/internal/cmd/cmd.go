@@ -221,9 +221,22 @@ func (c *Call) Getenv(name string) string {
 // Buffered returns a buffered standard output; the command flushes it before it returns, and before it runs a child.
 func (c *Call) Buffered() *bufio.Writer { return bufio.NewWriterSize(c.Stdout, 32<<10) }
 
+// Written makes a command fail with a code when something of its standard output could not be written and it did not say
+// so itself: a full disk is no success. It knows from outputs that have WriteFailure, as those of the shell do.
+func Written(f Func, failed int) Func {
+	return func(ctx context.Context, c *Call) int {
+		code := f(ctx, c)
+		if out, ok := c.Stdout.(interface{ WriteFailure() error }); ok && code == 0 && out.WriteFailure() != nil {
+			c.Errorf("write error: %s", Reason(out.WriteFailure()))
+			return failed
+		}
+		return code
+	}
+}
+
 // Errorf writes "NAME: TEXT" and a line end to standard error. Causes are written as the C library words them: see [Reason].
 func (c *Call) Errorf(format string, args ...any) {
-	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, c.Localized(fmt.Sprintf(format, args...)))
 }
 
 // Fail is Errorf for a file, "NAME: FILE: REASON", and returns 1.

@@ -44,7 +44,7 @@ func (b *backups) option(c *cmd.Call, g cmd.Given) bool {
 	case "simple", "never":
 		b.how = 's'
 	default:
-		c.Errorf("invalid argument %s for 'backup type'", quote(method))
+		c.Errorf("%v", cmd.BadWord(method, "backup type", "none off", "simple never", "existing nil", "numbered t"))
 		return false
 	}
 	return true

@@ -61,12 +61,12 @@ func chmod(ctx context.Context, c *cmd.Call) int {
 	}
 	if len(operands) == 0 {
 		if !reference {
-			return usage(c, "missing operand after %s", quote(mode))
+			return usage(c, "missing operand after %s", cmd.Quote(mode))
 		}
 		return usage(c, "missing operand")
 	}
 	if !reference && !validMode(mode) {
-		return usage(c, "invalid mode: %s", quote(mode))
+		return usage(c, "invalid mode: %s", cmd.Quote(mode))
 	}
 	noteModes()
 	return unchanged(ctx, c, operands, recursive, quiet, func(name string, in *info) {
@@ -149,7 +149,7 @@ func chown(ctx context.Context, c *cmd.Call) int {
 	if !reference {
 		who := operands[0]
 		if operands = operands[1:]; len(operands) == 0 {
-			return usage(c, "missing operand after %s", quote(who))
+			return usage(c, "missing operand after %s", cmd.Quote(who))
 		}
 		user, group, _ := strings.Cut(who, ":")
 		grouped = group != ""
@@ -157,11 +157,11 @@ func chown(ctx context.Context, c *cmd.Call) int {
 			user, group = "", who
 		}
 		if !known(user) {
-			c.Errorf("invalid user: %s", quote(who))
+			c.Errorf("invalid user: %s", cmd.Quote(who))
 			return 1
 		}
 		if !known(group) {
-			c.Errorf("invalid group: %s", quote(who))
+			c.Errorf("invalid group: %s", cmd.Quote(who))
 			return 1
 		}
 	}

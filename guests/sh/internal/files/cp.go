@@ -84,7 +84,7 @@ func cp(ctx context.Context, c *cmd.Call) int {
 					k.keepTimes, k.keepLinks = true, true
 				case "mode", "ownership", "context", "xattr": // there is none to keep
 				default:
-					return usage(c, "invalid argument %s for '--preserve'", quote(what))
+					return c.BadUsage(cmd.BadWord(what, "--preserve", "mode", "timestamps", "ownership", "links", "context", "xattr", "all"), 1)
 				}
 			}
 		case "no-preserve":

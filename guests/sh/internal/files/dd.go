@@ -78,7 +78,7 @@ func truncate(ctx context.Context, c *cmd.Call) int {
 				n *= factor
 			}
 			if !ok {
-				c.Errorf("Invalid number: %s", quote(g.Value))
+				c.Errorf("Invalid number: %s", cmd.Quote(g.Value))
 				return 1
 			}
 			if (how == '/' || how == '%') && n == 0 {
@@ -90,11 +90,11 @@ func truncate(ctx context.Context, c *cmd.Call) int {
 	}
 	switch {
 	case !has && ref == nil:
-		return usage(c, "you must specify either '--size' or '--reference'")
+		return usage(c, "you must specify either ‘--size’ or ‘--reference’")
 	case has && ref != nil && !relative:
-		return usage(c, "you must specify a relative '--size' with '--reference'")
+		return usage(c, "you must specify a relative ‘--size’ with ‘--reference’")
 	case blocks && !has:
-		return usage(c, "'--io-blocks' was specified but '--size' was not")
+		return usage(c, "'--io-blocks' was specified but ‘--size’ was not")
 	case len(operands) == 0:
 		return usage(c, "missing file operand")
 	}
@@ -199,19 +199,19 @@ func dd(ctx context.Context, c *cmd.Call) int {
 		case a == "--":
 			continue
 		case !ok:
-			return usage(c, "unrecognized operand %s", quote(a))
+			return usage(c, "unrecognized operand %s", cmd.Quote(a))
 		}
 		var n int64
 		bytes := false
 		switch key {
 		case "bs", "ibs", "obs", "cbs", "count", "skip", "iseek", "seek", "oseek":
 			if n, bytes, ok = ddNumber(value); !ok {
-				c.Errorf("invalid number: %s", quote(value))
+				c.Errorf("invalid number: %s", cmd.Quote(value))
 				return 1
 			}
 			if strings.HasSuffix(key, "bs") && (n == 0 || n > maxBlock) {
 				if n == 0 {
-					c.Errorf("invalid number: %s", quote(value))
+					c.Errorf("invalid number: %s", cmd.Quote(value))
 				} else {
 					c.Errorf("memory exhausted by input buffer of size %d bytes", n)
 				}
@@ -240,17 +240,17 @@ func dd(ctx context.Context, c *cmd.Call) int {
 			d.seek, d.seekBytes = n, d.seekBytes || bytes
 		case "status":
 			if value != "none" && value != "noxfer" && value != "progress" {
-				return usage(c, "invalid status level: %s", quote(value))
+				return usage(c, "invalid status level: %s", cmd.Quote(value))
 			}
 			d.status = value
 		case "conv", "iflag", "oflag":
 			for _, word := range strings.Split(value, ",") {
 				if !d.flag(key, word) {
-					return usage(c, "invalid %s: %s", map[string]string{"conv": "conversion", "iflag": "input flag", "oflag": "output flag"}[key], quote(word))
+					return usage(c, "invalid %s: %s", map[string]string{"conv": "conversion", "iflag": "input flag", "oflag": "output flag"}[key], cmd.Quote(word))
 				}
 			}
 		default:
-			return usage(c, "unrecognized operand %s", quote(a))
+			return usage(c, "unrecognized operand %s", cmd.Quote(a))
 		}
 	}
 	if bs != 0 {

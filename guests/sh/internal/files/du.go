@@ -85,7 +85,7 @@ func du(ctx context.Context, c *cmd.Call) int {
 		case "d":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n < 0 {
-				return usage(c, "invalid maximum depth %s", quote(g.Value))
+				return usage(c, "invalid maximum depth %s", cmd.Quote(g.Value))
 			}
 			u.depth = n
 		case "D", "H":
@@ -349,7 +349,7 @@ func df(_ context.Context, c *cmd.Call) int {
 	least := map[string]int{"source": 14, "fstype": 4, "size": 5, "used": 5, "avail": 5, "pcent": 4, "itotal": 5, "iused": 5, "iavail": 5, "ipcent": 4}
 	for _, col := range columns {
 		if _, ok := heads[col]; !ok {
-			return usage(c, "option --output: field %s unknown", quote(col))
+			return usage(c, "option --output: field %s unknown", cmd.Quote(col))
 		}
 	}
 	size := func(n uint64) string {

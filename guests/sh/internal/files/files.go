@@ -38,7 +38,7 @@ var Commands = map[string]cmd.Func{
 	"dirname":  dirname,
 	"du":       du,
 	"file":     file,
-	"find":     find,
+	"find":     cmd.Written(find, 1),
 	"install":  install,
 	"link":     linkCommand,
 	"ln":       ln,

@@ -131,7 +131,7 @@ func (f *finder) close() {
 
 func (f *finder) fail(name string, err error) {
 	f.out.Flush()
-	f.c.Errorf("%s: %s", quote(name), cmd.Reason(err))
+	f.c.Errorf("%s: %s", cmd.Quote(name), cmd.Reason(err))
 	f.code = 1
 }
 
@@ -163,7 +163,7 @@ func (f *finder) walk(at *found, above []*info) {
 		for _, a := range above {
 			if sameFile(a, at.in) {
 				f.out.Flush()
-				f.c.Errorf("File system loop detected; %s is part of the same file system loop as %s.", quote(at.path), quote(at.start))
+				f.c.Errorf("File system loop detected; %s is part of the same file system loop as %s.", cmd.Quote(at.path), cmd.Quote(at.start))
 				f.code = 1
 				return
 			}
@@ -207,7 +207,7 @@ func (f *finder) output(name string) (*bufio.Writer, error) {
 	}
 	file, err := f.c.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666&^f.c.Umask)
 	if err != nil {
-		return nil, errFind(quote(name) + ": " + cmd.Reason(err))
+		return nil, errFind(cmd.Quote(name) + ": " + cmd.Reason(err))
 	}
 	if f.outputs == nil {
 		f.outputs = map[string]*bufio.Writer{}
@@ -233,7 +233,7 @@ func (f *finder) remove(at *found) bool {
 	}
 	if err != nil {
 		f.out.Flush()
-		f.c.Errorf("cannot delete %s: %s", quote(at.path), cmd.Reason(err))
+		f.c.Errorf("cannot delete %s: %s", cmd.Quote(at.path), cmd.Reason(err))
 		f.code = 1
 		return false
 	}
@@ -345,7 +345,7 @@ func (x *execution) start(f *finder, argv []string, dir string) int {
 		w.Flush()
 	}
 	if _, ok := f.c.Shell.Find(f.c, argv[0]); !ok {
-		f.c.Errorf("%s: %s", quote(argv[0]), cmd.Reason(fs.ErrNotExist))
+		f.c.Errorf("%s: %s", cmd.Quote(argv[0]), cmd.Reason(fs.ErrNotExist))
 		return 127
 	}
 	code := f.c.Shell.Run(f.ctx, f.c, cmd.Child{Argv: argv, Dir: dir})

@@ -265,7 +265,7 @@ func (p *findParser) primary(name string) (node, error) {
 			f.regex = arg
 			return always, nil
 		}
-		return nil, errFind(fmt.Sprintf("Unknown regular expression type %s; valid types are 'findutils-default', 'ed', 'emacs', 'gnu-awk', 'grep', 'posix-awk', 'awk', 'posix-basic', 'posix-egrep', 'egrep', 'posix-extended', 'posix-minimal-basic', 'sed'.", quote(arg)))
+		return nil, errFind(fmt.Sprintf("Unknown regular expression type %s; valid types are ‘findutils-default’, ‘ed’, ‘emacs’, ‘gnu-awk’, ‘grep’, ‘posix-awk’, ‘awk’, ‘posix-basic’, ‘posix-egrep’, ‘egrep’, ‘posix-extended’, ‘posix-minimal-basic’, ‘sed’.", cmd.Quote(arg)))
 	case "-regex", "-iregex":
 		return p.matches(arg, name == "-iregex")
 	case "-type", "-xtype":
@@ -322,7 +322,7 @@ func (p *findParser) primary(name string) (node, error) {
 	case "-maxdepth", "-mindepth":
 		sign, n, ok := number(arg)
 		if !ok || sign != 0 || n > 1<<30 {
-			return nil, errFind(fmt.Sprintf("Expected a positive decimal integer argument to %s, but got %s", name, quote(arg)))
+			return nil, errFind(fmt.Sprintf("Expected a positive decimal integer argument to %s, but got %s", name, cmd.Quote(arg)))
 		}
 		if name == "-maxdepth" {
 			f.maxDepth = int(n)
@@ -335,7 +335,7 @@ func (p *findParser) primary(name string) (node, error) {
 	case "-user", "-group":
 		who := arg == owner || arg == strconv.Itoa(ownerID)
 		if _, err := strconv.Atoi(arg); err != nil && !who && arg != "root" {
-			return nil, errFind(fmt.Sprintf("invalid %s name or ID argument to %s: %s", map[bool]string{true: "user", false: "group"}[name == "-user"], name, quote(arg)))
+			return nil, errFind(fmt.Sprintf("%s is not the name of %s", cmd.Quote(arg), map[bool]string{true: "a known user", false: "an existing group"}[name == "-user"]))
 		}
 		return func(*finder, *found) bool { return who }, nil
 	case "-uid", "-gid":
@@ -359,7 +359,7 @@ func (p *findParser) primary(name string) (node, error) {
 			in, err = status(f.c, arg)
 		}
 		if err != nil {
-			return nil, errFind(quote(arg) + ": " + cmd.Reason(err))
+			return nil, errFind(cmd.Quote(arg) + ": " + cmd.Reason(err))
 		}
 		return func(_ *finder, at *found) bool { return sameFile(in, at.in) }, nil
 	case "-fstype":
@@ -509,7 +509,7 @@ func (p *findParser) newer(which, arg string) (node, error) {
 	if which[1] == 't' {
 		t, ok := sys.ParseDate(arg, time.Now().In(p.f.zone))
 		if !ok {
-			return nil, errFind(fmt.Sprintf("I cannot figure out how to interpret %s as a date or time", quote(arg)))
+			return nil, errFind(fmt.Sprintf("I cannot figure out how to interpret %s as a date or time", cmd.Quote(arg)))
 		}
 		than = t
 	} else {
@@ -519,7 +519,7 @@ func (p *findParser) newer(which, arg string) (node, error) {
 		}
 		in, err := look(p.f.c, arg)
 		if err != nil {
-			return nil, errFind(quote(arg) + ": " + cmd.Reason(err))
+			return nil, errFind(cmd.Quote(arg) + ": " + cmd.Reason(err))
 		}
 		than = timeOf(in, which[1])
 	}
@@ -529,7 +529,7 @@ func (p *findParser) newer(which, arg string) (node, error) {
 func (p *findParser) perm(arg string) (node, error) {
 	mode := strings.TrimLeft(arg, "-/+")
 	how := arg[:len(arg)-len(mode)]
-	bad := errFind(fmt.Sprintf("invalid mode %s", quote(arg)))
+	bad := errFind(fmt.Sprintf("invalid mode %s", cmd.Quote(arg)))
 	if len(how) > 1 || how == "+" && strings.Trim(mode, "01234567") == "" || !validMode(mode) {
 		return nil, bad
 	}
@@ -717,7 +717,7 @@ func parsePrintf(c *cmd.Call, format string) ([]piece, error) {
 			}
 			if strings.IndexByte("ABCT", letter) >= 0 {
 				if i++; i == len(format) {
-					return nil, errFind(fmt.Sprintf("error: %s at end of format string", quote("%"+string(letter))))
+					return nil, errFind(fmt.Sprintf("error: %s at end of format string", cmd.Quote("%"+string(letter))))
 				}
 				sub = format[i]
 			}

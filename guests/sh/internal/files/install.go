@@ -28,13 +28,13 @@ func install(ctx context.Context, c *cmd.Call) int {
 			lead = true
 		case "m":
 			if !validMode(g.Value) {
-				c.Errorf("invalid mode %s", quote(g.Value))
+				c.Errorf("invalid mode %s", cmd.Quote(g.Value))
 				return 1
 			}
 			noteModes()
 		case "o", "g":
 			if !known(g.Value) {
-				c.Errorf("invalid %s %s", map[string]string{"o": "user", "g": "group"}[g.Key], quote(g.Value))
+				c.Errorf("invalid %s %s", map[string]string{"o": "user", "g": "group"}[g.Key], cmd.Quote(g.Value))
 				return 1
 			}
 			noteModes()

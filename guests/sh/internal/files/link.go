@@ -213,10 +213,10 @@ func linkCommand(_ context.Context, c *cmd.Call) int {
 	case 0:
 		return usage(c, "missing operand")
 	case 1:
-		return usage(c, "missing operand after %s", quote(operands[0]))
+		return usage(c, "missing operand after %s", cmd.Quote(operands[0]))
 	case 2:
 	default:
-		return usage(c, "extra operand %s", quote(operands[2]))
+		return usage(c, "extra operand %s", cmd.Quote(operands[2]))
 	}
 	var err error = syscall.ENOENT
 	if operands[0] != "" && operands[1] != "" {

@@ -82,9 +82,16 @@ func ls(ctx context.Context, c *cmd.Call) int {
 				l.layout = '1'
 			}
 		case "color", "hyperlink", "author", "T": // never a terminal; the author is the owner, who is shown
-			if g.Key == "color" && (g.Value == "always" || g.Value == "yes" || g.Value == "force") {
+			if g.Key != "color" || !g.Has {
+				continue
+			}
+			switch g.Value {
+			case "always", "yes", "force":
 				c.Errorf("colours are not supported")
 				return 2
+			case "never", "no", "none", "auto", "tty", "if-tty":
+			default:
+				return l.invalid("--color", g.Value)
 			}
 		case "d":
 			l.dirs = true
@@ -223,7 +230,7 @@ func ls(ctx context.Context, c *cmd.Call) int {
 		case "w":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n < 0 {
-				c.Errorf("invalid line width: %s", quote(g.Value))
+				c.Errorf("invalid line width: %s", cmd.Quote(g.Value))
 				return 2
 			}
 			l.width = n
@@ -280,7 +287,28 @@ func ls(ctx context.Context, c *cmd.Call) int {
 }
 
 func (l *lister) invalid(option, value string) int {
-	return l.c.BadUsage(fmt.Errorf("invalid argument %s for '%s'", quote(value), option), 1)
+	switch option {
+	case "--block-size":
+		l.c.Errorf("invalid --block-size argument '%s'", value)
+		return 2
+	case "--time-style":
+		l.c.Errorf("invalid argument %s for %s\nValid arguments are:\n  - [posix-]full-iso\n  - [posix-]long-iso\n  - [posix-]iso\n"+
+			"  - [posix-]locale\n  - +FORMAT (e.g., +%%H:%%M) for a 'date'-style format", cmd.Quote(value), cmd.Quote("time style"))
+		fmt.Fprintf(l.c.Stderr, "Try '%s --help' for more information.\n", l.c.Name)
+		return 2
+	}
+	return l.c.BadUsage(cmd.BadWord(value, option, lsWords[option]...), 1)
+}
+
+// lsWords are the values of options; those in one group mean the same.
+var lsWords = map[string][]string{
+	"--color":           {"always yes force", "never no none", "auto tty if-tty"},
+	"--indicator-style": {"none", "slash", "file-type", "classify"},
+	"--format":          {"verbose long", "commas", "horizontal across", "vertical", "single-column"},
+	"--quoting-style": {"literal", "shell", "shell-always", "shell-escape", "shell-escape-always", "c", "c-maybe", "escape",
+		"locale", "clocale"},
+	"--sort": {"none", "time", "size", "extension", "version", "width"},
+	"--time": {"atime access use", "ctime status", "birth creation"},
 }
 
 func (l *lister) entry(name, at string, in *info) *entry {

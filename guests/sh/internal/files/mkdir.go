@@ -26,7 +26,7 @@ func mkdir(ctx context.Context, c *cmd.Call) int {
 			verbose = true
 		case "m":
 			if !validMode(g.Value) {
-				c.Errorf("invalid mode %s", quote(g.Value))
+				c.Errorf("invalid mode %s", cmd.Quote(g.Value))
 				return 1
 			}
 		default:
@@ -51,7 +51,7 @@ func mkdir(ctx context.Context, c *cmd.Call) int {
 			if errors.As(err, &failed) {
 				name, err = failed.name, failed.err
 			}
-			c.Errorf("cannot create directory %s: %s", quote(name), cmd.Reason(err))
+			c.Errorf("cannot create directory %s: %s", cmd.Quote(name), cmd.Reason(err))
 			code = 1
 		}
 	}

@@ -51,33 +51,33 @@ func mktemp(ctx context.Context, c *cmd.Call) int {
 		inDir = true
 	}
 	if hasSuffix && !strings.HasSuffix(template, "X") {
-		c.Errorf("with --suffix, template %s must end in X", quote(template))
+		c.Errorf("with --suffix, template %s must end in X", cmd.Quote(template))
 		return 1
 	}
 	if at := strings.LastIndex(template, "X"); !hasSuffix && at >= 0 {
 		template, suffix = template[:at+1], template[at+1:]
 	}
 	if strings.Contains(suffix, "/") {
-		c.Errorf("invalid suffix %s, contains directory separator", quote(suffix))
+		c.Errorf("invalid suffix %s, contains directory separator", cmd.Quote(suffix))
 		return 1
 	}
 	stem := strings.TrimRight(template, "X")
 	count := len(template) - len(stem)
 	if count < 3 {
-		c.Errorf("too few X's in template %s", quote(template+suffix))
+		c.Errorf("too few X's in template %s", cmd.Quote(template+suffix))
 		return 1
 	}
 	if inDir {
 		if old {
 			if strings.Contains(template, "/") {
-				c.Errorf("invalid template, %s, contains directory separator", quote(template))
+				c.Errorf("invalid template, %s, contains directory separator", cmd.Quote(template))
 				return 1
 			}
 			if t := c.Getenv("TMPDIR"); t != "" {
 				where = t
 			}
 		} else if strings.HasPrefix(template, "/") {
-			c.Errorf("invalid template, %s; with --tmpdir, it may not be absolute", quote(template))
+			c.Errorf("invalid template, %s; with --tmpdir, it may not be absolute", cmd.Quote(template))
 			return 1
 		}
 		if where == "" {
@@ -116,7 +116,7 @@ func mktemp(ctx context.Context, c *cmd.Call) int {
 				if dir {
 					what = "directory"
 				}
-				c.Errorf("failed to create %s via template %s: %s", what, quote(stem+strings.Repeat("X", count)+suffix), cmd.Reason(err))
+				c.Errorf("failed to create %s via template %s: %s", what, cmd.Quote(stem+strings.Repeat("X", count)+suffix), cmd.Reason(err))
 			}
 			return 1
 		}
@@ -124,7 +124,7 @@ func mktemp(ctx context.Context, c *cmd.Call) int {
 		return 0
 	}
 	if !quiet {
-		c.Errorf("failed to create file via template %s: %s", quote(stem+strings.Repeat("X", count)+suffix), cmd.Reason(fs.ErrExist))
+		c.Errorf("failed to create file via template %s: %s", cmd.Quote(stem+strings.Repeat("X", count)+suffix), cmd.Reason(fs.ErrExist))
 	}
 	return 1
 }

@@ -29,7 +29,7 @@ func basename(_ context.Context, c *cmd.Call) int {
 	}
 	if !many {
 		if len(operands) > 2 {
-			return usage(c, "extra operand %s", quote(operands[2]))
+			return usage(c, "extra operand %s", cmd.Quote(operands[2]))
 		}
 		if len(operands) == 2 {
 			suffix, operands = operands[1], operands[:1]

@@ -38,7 +38,7 @@ func rm(ctx context.Context, c *cmd.Call) int {
 			case "", "always", "yes":
 				r.ask, once = true, false
 			default:
-				return usage(c, "invalid argument %s for '--interactive'", quote(g.Value))
+				return c.BadUsage(cmd.BadWord(g.Value, "--interactive", "never no none", "once", "always yes"), 1)
 			}
 		case "r", "R":
 			r.recursive = true
@@ -190,7 +190,7 @@ func unlink(_ context.Context, c *cmd.Call) int {
 		return usage(c, "missing operand")
 	case 1:
 	default:
-		return usage(c, "extra operand %s", quote(operands[1]))
+		return usage(c, "extra operand %s", cmd.Quote(operands[1]))
 	}
 	in, err := linkStatus(c, operands[0])
 	if err == nil && in.IsDir() {

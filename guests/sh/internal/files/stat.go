@@ -150,11 +150,11 @@ func statFormat(format string, escapes bool, directive func(name string) (string
 					b.WriteByte('%')
 					break
 				}
-				return b.String(), fmt.Errorf("%s: invalid directive", quote(format[start:]))
+				return b.String(), fmt.Errorf("%s: invalid directive", cmd.Quote(format[start:]))
 			}
 			if format[i] == '%' {
 				if i != start+1 {
-					return b.String(), fmt.Errorf("%s: invalid directive", quote(format[start:i+1]))
+					return b.String(), fmt.Errorf("%s: invalid directive", cmd.Quote(format[start:i+1]))
 				}
 				b.WriteByte('%')
 				break

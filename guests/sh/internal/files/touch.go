@@ -39,7 +39,7 @@ func touch(ctx context.Context, c *cmd.Call) int {
 		case "t":
 			t, ok := stamp(g.Value, now, sys.Local(c))
 			if !ok {
-				c.Errorf("invalid date format %s", quote(g.Value))
+				c.Errorf("invalid date format %s", cmd.Quote(g.Value))
 				return 1
 			}
 			atime, mtime, set = t, t, true
@@ -50,7 +50,7 @@ func touch(ctx context.Context, c *cmd.Call) int {
 			case "modify", "mtime":
 				onlyM = true
 			default:
-				return usage(c, "invalid argument %s for '--time'", quote(g.Value))
+				return c.BadUsage(cmd.BadWord(g.Value, "--time", "atime access use", "mtime modify"), 1)
 			}
 		case "f": // BSD's, without effect there too
 		}
@@ -74,7 +74,7 @@ func touch(ctx context.Context, c *cmd.Call) int {
 		a, ok := sys.ParseDate(*date, atime.In(sys.Local(c)))
 		m, ok2 := sys.ParseDate(*date, mtime.In(sys.Local(c)))
 		if !ok || !ok2 {
-			c.Errorf("invalid date format %s", quote(*date))
+			c.Errorf("invalid date format %s", cmd.Quote(*date))
 			return 1
 		}
 		atime, mtime = a, m

@@ -130,7 +130,7 @@ func xargs(ctx context.Context, c *cmd.Call) int {
 	if file != "" && file != "-" {
 		f, err := c.OpenFile(file, os.O_RDONLY, 0)
 		if err != nil {
-			c.Errorf("Cannot open input file %s: %s", quote(file), cmd.Reason(err))
+			c.Errorf("Cannot open input file %s: %s", cmd.Quote(file), cmd.Reason(err))
 			return 1
 		}
 		defer f.Close()
@@ -359,5 +359,5 @@ func shellWord(word string) string {
 	}) < 0 {
 		return word
 	}
-	return quote(word)
+	return cmd.Quote(word)
 }

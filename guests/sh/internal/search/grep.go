@@ -180,7 +180,7 @@ func grep(ctx context.Context, c *cmd.Call) int {
 			case "recurse":
 				g.directories = 'R'
 			default:
-				return fail("invalid argument '%s' for '--directories'", o.Value)
+				return fail("%v", cmd.BadWord(o.Value, "--directories", "read", "recurse", "skip"))
 			}
 		case "D":
 			switch o.Value {

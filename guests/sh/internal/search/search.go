@@ -13,10 +13,10 @@ import (
 
 // Commands are the commands of the package.
 var Commands = map[string]cmd.Func{
-	"grep":  grep,
-	"egrep": grep,
-	"fgrep": grep,
-	"sed":   sed,
+	"grep":  cmd.Written(grep, 2),
+	"egrep": cmd.Written(grep, 2),
+	"fgrep": cmd.Written(grep, 2),
+	"sed":   cmd.Written(sed, 4),
 }
 
 // singleBytes reports whether the caller's locale is C or POSIX, where each byte is a character. Without a locale it

@@ -57,7 +57,7 @@ func date(ctx context.Context, c *cmd.Call) int {
 		case "I":
 			f, found := isoFormats(g.Value)
 			if !found {
-				return badFormat(c, g.Value, "iso-8601", "'hours'", "'minutes'", "'date'", "'seconds'", "'ns'")
+				return badFormat(c, g.Value, "iso-8601", "hours", "minutes", "date", "seconds", "ns")
 			}
 			ok = setFormat(f)
 		case "R", "rfc-822", "rfc-2822":
@@ -71,7 +71,7 @@ func date(ctx context.Context, c *cmd.Call) int {
 			case g.Value != "" && strings.HasPrefix("ns", g.Value):
 				ok = setFormat("%Y-%m-%d %H:%M:%S.%N%:z")
 			default:
-				return badFormat(c, g.Value, "rfc-3339", "'date'", "'seconds'", "'ns'")
+				return badFormat(c, g.Value, "rfc-3339", "date", "seconds", "ns")
 			}
 		case "r":
 			reference, hasReference = g.Value, true
@@ -115,7 +115,7 @@ func date(ctx context.Context, c *cmd.Call) int {
 		return c.BadUsage(fmt.Errorf("the options to print and set the time may not be used together"), 1)
 	}
 	if len(operands) > 1 {
-		return c.BadUsage(fmt.Errorf("extra operand '%s'", operands[1]), 1)
+		return c.BadUsage(fmt.Errorf("extra operand %s", cmd.Quote(operands[1])), 1)
 	}
 	if len(operands) == 1 {
 		if f, ok := strings.CutPrefix(operands[0], "+"); ok {
@@ -126,13 +126,13 @@ func date(ctx context.Context, c *cmd.Call) int {
 				format = "\x00"
 			}
 		} else if sources > 0 || hasSet {
-			c.Errorf("the argument '%s' lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'", operands[0])
+			c.Errorf("the argument %s lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'", cmd.Quote(operands[0]))
 			fmt.Fprintf(c.Stderr, "Try '%s --help' for more information.\n", c.Name)
 			return 1
 		} else {
 			set, hasSet = operands[0], true
 			if !isSetOperand(set) {
-				c.Errorf("invalid date '%s'", set)
+				c.Errorf("invalid date %s", cmd.Quote(set))
 				return 1
 			}
 		}
@@ -160,7 +160,7 @@ func date(ctx context.Context, c *cmd.Call) int {
 			t, ok = now, true
 		}
 		if !ok {
-			c.Errorf("invalid date '%s'", set)
+			c.Errorf("invalid date %s", cmd.Quote(set))
 			return 1
 		}
 		c.Errorf("cannot set date: Operation not permitted")
@@ -172,7 +172,7 @@ func date(ctx context.Context, c *cmd.Call) int {
 	case hasText:
 		var ok bool
 		if t, ok = parseDate(text, now); !ok {
-			c.Errorf("invalid date '%s'", text)
+			c.Errorf("invalid date %s", cmd.Quote(text))
 			return 1
 		}
 	case hasReference:
@@ -234,7 +234,7 @@ func dateFile(ctx context.Context, c *cmd.Call, name string, now time.Time, show
 		if t, ok := parseDate(line, now); ok {
 			show(t)
 		} else {
-			c.Errorf("invalid date '%s'", line)
+			c.Errorf("invalid date %s", cmd.Quote(line))
 			code = 1
 		}
 	}
@@ -256,9 +256,7 @@ func isoFormats(kind string) (string, bool) {
 }
 
 func badFormat(c *cmd.Call, value, option string, valid ...string) int {
-	c.Errorf("invalid argument '%s' for '--%s'\nValid arguments are:\n  - %s", value, option, strings.Join(valid, "\n  - "))
-	fmt.Fprintf(c.Stderr, "Try '%s --help' for more information.\n", c.Name)
-	return 1
+	return c.BadUsage(cmd.BadWord(value, "--"+option, valid...), 1)
 }
 
 // isSetOperand tells whether s has the form MMDDhhmm[[CC]YY][.ss], by which GNU's date sets the clock.

@@ -78,7 +78,7 @@ func env(ctx context.Context, c *cmd.Call) int {
 	}
 	for _, name := range unset {
 		if name == "" || strings.Contains(name, "=") {
-			c.Errorf("cannot unset '%s': Invalid argument", name)
+			c.Errorf("cannot unset %s: Invalid argument", cmd.Quote(name))
 			return 125
 		}
 		environ = without(environ, name)
@@ -127,11 +127,12 @@ func env(ctx context.Context, c *cmd.Call) int {
 			return 125
 		}
 	}
-	return start(ctx, &next, args)
+	return start(ctx, c, &next, args)
 }
 
 // start runs a command that another one was asked to run, and words its absence as GNU's env, timeout, nice and nohup do.
-func start(ctx context.Context, c *cmd.Call, argv []string) int {
+// The message is by's, whose locale need not be the command's.
+func start(ctx context.Context, by, c *cmd.Call, argv []string) int {
 	child := cmd.Child{Argv: argv, Dir: c.Dir, Environ: c.Environ}
 	if _, ok := c.Shell.Find(c, argv[0]); ok {
 		code := c.Shell.Run(ctx, c, child)
@@ -149,10 +150,13 @@ func start(ctx context.Context, c *cmd.Call, argv []string) int {
 	case code != 127:
 		return code
 	}
-	if c.Name == "timeout" || c.Name == "nohup" || c.Name == "time" {
-		c.Errorf("failed to run command '%s': %s", argv[0], word)
-	} else {
-		c.Errorf("'%s': %s", argv[0], word)
+	switch by.Name {
+	case "timeout", "time":
+		by.Errorf("failed to run command %s: %s", cmd.Quote(argv[0]), word)
+	case "nohup":
+		by.Errorf("failed to run command '%s': %s", argv[0], word)
+	default:
+		by.Errorf("%s: %s", cmd.Quote(argv[0]), word)
 	}
 	return code
 }

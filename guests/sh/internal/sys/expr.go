@@ -28,7 +28,7 @@ func expr(ctx context.Context, c *cmd.Call) int {
 	e := &exprParser{ctx: ctx, args: args}
 	v, err := e.or(true)
 	if err == nil && e.at < len(e.args) {
-		err = fmt.Errorf("syntax error: unexpected argument '%s'", e.args[e.at])
+		err = fmt.Errorf("syntax error: unexpected argument %s", cmd.Quote(e.args[e.at]))
 	}
 	if err != nil {
 		c.Errorf("%v", err)
@@ -67,7 +67,7 @@ func (e *exprParser) need() error {
 	if e.at == 0 {
 		return errors.New("syntax error: missing argument")
 	}
-	return fmt.Errorf("syntax error: missing argument after '%s'", e.args[e.at-1])
+	return fmt.Errorf("syntax error: missing argument after %s", cmd.Quote(e.args[e.at-1]))
 }
 
 // The levels of precedence, from the lowest. eval is false in the branch that | and & do not take: it is parsed, and its
@@ -263,9 +263,9 @@ func (e *exprParser) word(eval bool) (string, error) {
 		}
 		if e.next(")") == "" {
 			if e.at == len(e.args) {
-				return "", fmt.Errorf("syntax error: expecting ')' after '%s'", e.args[e.at-1])
+				return "", fmt.Errorf("syntax error: expecting ')' after %s", cmd.Quote(e.args[e.at-1]))
 			}
-			return "", fmt.Errorf("syntax error: expecting ')' instead of '%s'", e.args[e.at])
+			return "", fmt.Errorf("syntax error: expecting ')' instead of %s", cmd.Quote(e.args[e.at]))
 		}
 		return v, nil
 	}

@@ -72,7 +72,7 @@ func id(_ context.Context, c *cmd.Call) int {
 	}
 	for _, u := range users {
 		if u != userName && u != userID {
-			c.Errorf("'%s': no such user", u)
+			c.Errorf("%s: no such user", cmd.Quote(u))
 			code = 1
 			continue
 		}
@@ -108,7 +108,7 @@ func groups(_ context.Context, c *cmd.Call) int {
 	}
 	for _, u := range users {
 		if u != userName {
-			c.Errorf("'%s': no such user", u)
+			c.Errorf("%s: no such user", cmd.Quote(u))
 			code = 1
 			continue
 		}
@@ -162,7 +162,7 @@ func uname(_ context.Context, c *cmd.Call) int {
 		return 0
 	}
 	if len(operands) > 0 {
-		return c.BadUsage(fmt.Errorf("extra operand '%s'", operands[0]), 1)
+		return c.BadUsage(fmt.Errorf("extra operand %s", cmd.Quote(operands[0])), 1)
 	}
 	want := map[string]bool{}
 	for _, g := range given {
@@ -248,12 +248,12 @@ func nproc(_ context.Context, c *cmd.Call) int {
 	}
 	for _, g := range given {
 		if g.Key == "ignore" && (g.Value == "" || strings.Trim(g.Value, "0123456789") != "") {
-			c.Errorf("invalid number: '%s'", g.Value)
+			c.Errorf("invalid number: %s", cmd.Quote(g.Value))
 			return 1
 		}
 	}
 	if len(operands) > 0 {
-		return c.BadUsage(fmt.Errorf("extra operand '%s'", operands[0]), 1)
+		return c.BadUsage(fmt.Errorf("extra operand %s", cmd.Quote(operands[0])), 1)
 	}
 	fmt.Fprintln(c.Stdout, 1)
 	return 0
@@ -268,7 +268,7 @@ func tty(_ context.Context, c *cmd.Call) int {
 		return 0
 	}
 	if len(operands) > 0 {
-		return c.BadUsage(fmt.Errorf("extra operand '%s'", operands[0]), 2)
+		return c.BadUsage(fmt.Errorf("extra operand %s", cmd.Quote(operands[0])), 2)
 	}
 	if len(given) == 0 {
 		fmt.Fprintln(c.Stdout, "not a tty")

@@ -157,7 +157,7 @@ func uuidgen(_ context.Context, c *cmd.Call) int {
 		}
 		base, err := hex.DecodeString(strings.ReplaceAll(space, "-", ""))
 		if err != nil || len(base) != 16 {
-			c.Errorf("unable to parse namespace '%s'", space)
+			c.Errorf("unable to parse namespace %s", cmd.Quote(space))
 			return 1
 		}
 		text := []byte(name)
@@ -195,7 +195,7 @@ func factor(ctx context.Context, c *cmd.Call) int {
 		n, ok := new(big.Int).SetString(text, 10)
 		if !ok || text == "" || !isDigit(text[0]) || strings.Contains(text, "_") {
 			out.Flush()
-			c.Errorf("'%s' is not a valid positive integer", word)
+			c.Errorf("%s is not a valid positive integer", cmd.Quote(word))
 			code = 1
 			return
 		}
@@ -349,7 +349,7 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 				return v, true
 			}
 		}
-		badFormat(c, value, option, quoted(valid)...)
+		badFormat(c, value, option, valid...)
 		return "", false
 	}
 	for _, g := range given {
@@ -362,7 +362,7 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 		case "from-unit", "to-unit":
 			u, good := unitSize(g.Value)
 			if !good {
-				c.Errorf("invalid unit size: '%s'", g.Value)
+				c.Errorf("invalid unit size: %s", cmd.Quote(g.Value))
 				return 1
 			}
 			if g.Key == "from-unit" {
@@ -372,7 +372,7 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 			}
 		case "field":
 			if n.fields, ok = fieldList(g.Value); !ok {
-				return c.BadUsage(fmt.Errorf("invalid field value '%s'", g.Value), 1)
+				return c.BadUsage(fmt.Errorf("invalid field value %s", cmd.Quote(g.Value)), 1)
 			}
 		case "d":
 			if len(g.Value) > 1 {
@@ -387,14 +387,14 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 			format, hasFormat = g.Value, true
 		case "padding":
 			if _, err := fmt.Sscanf(g.Value, "%d", &n.padding); err != nil || n.padding == 0 || n.padding > 1<<20 || n.padding < -1<<20 {
-				c.Errorf("invalid padding value '%s'", g.Value)
+				c.Errorf("invalid padding value %s", cmd.Quote(g.Value))
 				return 1
 			}
 		case "header":
 			header = 1
 			if g.Has {
 				if _, err := fmt.Sscanf(g.Value, "%d", &header); err != nil || header <= 0 {
-					c.Errorf("invalid header value '%s'", g.Value)
+					c.Errorf("invalid header value %s", cmd.Quote(g.Value))
 					return 1
 				}
 			}
@@ -450,14 +450,6 @@ func numfmt(ctx context.Context, c *cmd.Call) int {
 		return 2
 	}
 	return 0
-}
-
-func quoted(words []string) []string {
-	q := make([]string, len(words))
-	for i, w := range words {
-		q[i] = "'" + w + "'"
-	}
-	return q
 }
 
 // unitSize reads a number with an optional suffix, of which K is 1000 and Ki 1024.
@@ -541,7 +533,7 @@ func (n *numfmtRun) format(f string) bool {
 		prefix.WriteByte(f[i])
 	}
 	if i == len(f) {
-		n.c.Errorf("format '%s' has no %% directive", f)
+		n.c.Errorf("format %s has no %% directive", cmd.Quote(f))
 		return false
 	}
 	n.prefix = prefix.String()
@@ -578,12 +570,12 @@ flags:
 		n.precision = number()
 	}
 	if i == len(f) || f[i] != 'f' {
-		n.c.Errorf("invalid format '%s', directive must be %%[0]['][-][N][.][N]f", f)
+		n.c.Errorf("invalid format %s, directive must be %%[0]['][-][N][.][N]f", cmd.Quote(f))
 		return false
 	}
 	rest := f[i+1:]
 	if strings.Contains(strings.ReplaceAll(rest, "%%", ""), "%") {
-		n.c.Errorf("format '%s' has too many %% directives", f)
+		n.c.Errorf("format %s has too many %% directives", cmd.Quote(f))
 		return false
 	}
 	n.tail = rest // GNU's leaves the doubled percent sign here
@@ -665,9 +657,9 @@ func (n *numfmtRun) convert(text string, field int) (result, problem string) {
 	case n.to == "none" && size+precision > 18 && precision > 0:
 		return "", fmt.Sprintf("value/precision too large to be printed: '%s/%d' (consider using --to)", general(shown), precision)
 	case n.to == "none" && size+precision > 18:
-		return "", fmt.Sprintf("value too large to be printed: '%s' (consider using --to)", general(shown))
+		return "", fmt.Sprintf("value too large to be printed: %s (consider using --to)", cmd.Quote(general(shown)))
 	case size > 26:
-		return "", fmt.Sprintf("value too large to be printed: '%s' (cannot handle values > 999Y)", general(shown))
+		return "", fmt.Sprintf("value too large to be printed: %s (cannot handle values > 999Y)", cmd.Quote(general(shown)))
 	}
 	s := n.human(v, precision) + n.suffix
 	if w := padding - len(s); w > 0 {
@@ -706,19 +698,19 @@ func (n *numfmtRun) parse(s string) (v *big.Float, precision int, problem string
 		}
 		precision = i - from
 		if precision == 0 {
-			return nil, 0, fmt.Sprintf("invalid number: '%s'", s)
+			return nil, 0, fmt.Sprintf("invalid number: %s", cmd.Quote(s))
 		}
 		digits += precision
 	}
 	if digits == 0 {
-		return nil, 0, fmt.Sprintf("invalid number: '%s'", s)
+		return nil, 0, fmt.Sprintf("invalid number: %s", cmd.Quote(s))
 	}
 	if digits > 27+precision {
-		return nil, 0, fmt.Sprintf("value too large to be converted: '%s'", s)
+		return nil, 0, fmt.Sprintf("value too large to be converted: %s", cmd.Quote(s))
 	}
 	v, _, err := big.ParseFloat(s[:i], 10, 64, big.ToNearestEven)
 	if err != nil {
-		return nil, 0, fmt.Sprintf("invalid number: '%s'", s)
+		return nil, 0, fmt.Sprintf("invalid number: %s", cmd.Quote(s))
 	}
 	rest := strings.TrimLeft(s[i:], " \t")
 	if rest == "" {
@@ -727,9 +719,9 @@ func (n *numfmtRun) parse(s string) (v *big.Float, precision int, problem string
 	power := strings.IndexByte("KMGTPEZY", rest[0]) + 1
 	switch {
 	case power == 0:
-		return nil, 0, fmt.Sprintf("invalid suffix in input: '%s'", s)
+		return nil, 0, fmt.Sprintf("invalid suffix in input: %s", cmd.Quote(s))
 	case n.from == "none":
-		return nil, 0, fmt.Sprintf("rejecting suffix in input: '%s' (consider using --from)", s)
+		return nil, 0, fmt.Sprintf("rejecting suffix in input: %s (consider using --from)", cmd.Quote(s))
 	}
 	base := 1000.0
 	rest = rest[1:]
@@ -738,7 +730,7 @@ func (n *numfmtRun) parse(s string) (v *big.Float, precision int, problem string
 		base = 1024
 	case "iec-i":
 		if !strings.HasPrefix(rest, "i") {
-			return nil, 0, fmt.Sprintf("missing 'i' suffix in input: '%s' (e.g Ki/Mi/Gi)", s)
+			return nil, 0, fmt.Sprintf("missing 'i' suffix in input: %s (e.g Ki/Mi/Gi)", cmd.Quote(s))
 		}
 		base, rest = 1024, rest[1:]
 	case "auto":
@@ -747,7 +739,7 @@ func (n *numfmtRun) parse(s string) (v *big.Float, precision int, problem string
 		}
 	}
 	if rest != "" {
-		return nil, 0, fmt.Sprintf("invalid suffix in input '%s': '%s'", s, rest)
+		return nil, 0, fmt.Sprintf("invalid suffix in input %s: %s", cmd.Quote(s), cmd.Quote(rest))
 	}
 	for range power {
 		v.Mul(v, big.NewFloat(base))

@@ -24,7 +24,7 @@ func sleep(ctx context.Context, c *cmd.Call) int {
 	for _, o := range operands {
 		d, ok := duration(o)
 		if !ok {
-			c.Errorf("invalid time interval '%s'", o)
+			c.Errorf("invalid time interval %s", cmd.Quote(o))
 			bad = true
 		}
 		if total += d; total < 0 {

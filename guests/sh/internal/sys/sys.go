@@ -15,7 +15,7 @@ import (
 
 // Commands are the commands by their names.
 var Commands = map[string]cmd.Func{
-	"arch": arch, "bc": bc, "clear": clearScreen, "date": date, "env": env, "envsubst": envsubst, "expr": expr, "factor": factor, "false": fail, "getconf": getconf, "groups": groups,
+	"arch": arch, "bc": cmd.Written(bc, 1), "clear": clearScreen, "date": date, "env": env, "envsubst": envsubst, "expr": expr, "factor": factor, "false": fail, "getconf": getconf, "groups": groups,
 	"hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc, "numfmt": numfmt,
 	"printenv": printenv, "pwd": pwd, "reset": resetTerminal, "sleep": sleep, "stty": stty, "sync": syncFiles, "time": timeCommand,
 	"timeout": timeout, "tput": tput, "true": succeed, "tty": tty, "uname": uname, "uuidgen": uuidgen, "users": nobody, "which": which, "who": who,
@@ -66,7 +66,7 @@ func onlyCommon(c *cmd.Call, usage string, failure int) (operands []string, code
 func noOperands(c *cmd.Call, usage string) (code int, done bool) {
 	operands, code, done := onlyCommon(c, usage, 1)
 	if !done && len(operands) > 0 {
-		return c.BadUsage(fmt.Errorf("extra operand '%s'", operands[0]), 1), true
+		return c.BadUsage(fmt.Errorf("extra operand %s", cmd.Quote(operands[0])), 1), true
 	}
 	return code, done
 }

@@ -32,12 +32,12 @@ func timeout(ctx context.Context, c *cmd.Call) int {
 		case "s":
 			s, ok := signalOf(g.Value)
 			if !ok {
-				return c.BadUsage(fmt.Errorf("'%s': invalid signal", g.Value), 125)
+				return c.BadUsage(fmt.Errorf("%s: invalid signal", cmd.Quote(g.Value)), 125)
 			}
 			sig = s
 		case "k":
 			if _, ok := duration(g.Value); !ok {
-				return c.BadUsage(fmt.Errorf("invalid time interval '%s'", g.Value), 125)
+				return c.BadUsage(fmt.Errorf("invalid time interval %s", cmd.Quote(g.Value)), 125)
 			}
 		case "preserve-status":
 			preserve = true
@@ -50,10 +50,10 @@ func timeout(ctx context.Context, c *cmd.Call) int {
 	}
 	d, ok := duration(args[0])
 	if !ok {
-		return c.BadUsage(fmt.Errorf("invalid time interval '%s'", args[0]), 125)
+		return c.BadUsage(fmt.Errorf("invalid time interval %s", cmd.Quote(args[0])), 125)
 	}
 	if d == 0 || d == math.MaxInt64 || sig == 0 {
-		return start(ctx, c, args[1:])
+		return start(ctx, c, c, args[1:])
 	}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func timeout(ctx context.Context, c *cmd.Call) int {
 	}
 	<-fired
 	if verbose {
-		c.Errorf("sending signal %s to command '%s'", signalName(sig), args[1])
+		c.Errorf("sending signal %s to command %s", signalName(sig), cmd.Quote(args[1]))
 	}
 	if preserve || sig == cmd.SIGKILL {
 		return code
@@ -87,7 +87,7 @@ func startLimited(ctx, limited context.Context, c *cmd.Call, argv []string) (cod
 			code = s.Code()
 		}
 	}()
-	return start(limited, c, argv)
+	return start(limited, c, c, argv)
 }
 
 var signalNames = [...]string{"EXIT", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "STKFLT",
@@ -129,7 +129,7 @@ func nice(ctx context.Context, c *cmd.Call) int {
 	}
 	for _, g := range given {
 		if _, err := strconv.Atoi(g.Value); err != nil {
-			c.Errorf("invalid adjustment '%s'", g.Value)
+			c.Errorf("invalid adjustment %s", cmd.Quote(g.Value))
 			return 125
 		}
 	}
@@ -140,7 +140,7 @@ func nice(ctx context.Context, c *cmd.Call) int {
 		fmt.Fprintln(c.Stdout, 0)
 		return 0
 	}
-	return start(ctx, c, args)
+	return start(ctx, c, c, args)
 }
 
 // nohup runs a command. No terminal is there to hang up, so its streams stay what they are, as nohup itself leaves them
@@ -156,7 +156,7 @@ func nohup(ctx context.Context, c *cmd.Call) int {
 	if len(args) == 0 {
 		return c.BadUsage(errors.New("missing operand"), 125)
 	}
-	return start(ctx, c, args)
+	return start(ctx, c, c, args)
 }
 
 // timeCommand is the program time. The guest's clock tells real time only: the CPU time of one command among the others
@@ -205,7 +205,7 @@ func timeCommand(ctx context.Context, c *cmd.Call) int {
 		out = f
 	}
 	began := time.Now()
-	code := start(ctx, c, args)
+	code := start(ctx, c, c, args)
 	took := time.Since(began)
 	if format == "" {
 		format = "%Uuser %Ssystem %Eelapsed %PCPU"

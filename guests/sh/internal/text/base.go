@@ -58,7 +58,7 @@ func baseCmd(t *call, code baseCode, bsd bool) int {
 		case "w", "b":
 			n, err := strconv.ParseUint(g.Value, 10, 63)
 			if err != nil {
-				return t.fail(1, "invalid wrap size: '%s'", g.Value)
+				return t.fail(1, "invalid wrap size: %s", cmd.Quote(g.Value))
 			}
 			wrap = int(n)
 		case "o":
@@ -68,7 +68,7 @@ func baseCmd(t *call, code baseCode, bsd bool) int {
 		}
 	}
 	if len(names) > 1 {
-		return t.usage(1, "extra operand '%s'", names[1])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[1]))
 	}
 	in := "-"
 	if len(names) > 0 {

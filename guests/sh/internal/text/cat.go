@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
@@ -332,20 +331,22 @@ func nl(t *call) int {
 		renumber  = true
 		sep       = "\t"
 		width     = 6
-		bad       bool
+		bad       bool // a word that is none: told with the usage
+		failed    bool // a number that is none ends the command at once
 		badOption = func(text, value string) {
-			if !strings.Contains(value, "': ") {
-				value += "'"
-			}
-			t.Errorf("invalid %s: '%s", text, value)
+			t.Errorf("invalid %s: %s", text, cmd.Quote(value))
 			bad = true
 		}
 		number = func(text, value string, least int64) int64 {
 			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				badOption(text, value)
-			} else if n < least {
-				badOption(text, value+"': Numerical result out of range")
+			switch {
+			case failed:
+			case err != nil:
+				t.Errorf("invalid %s: %s", text, cmd.Quote(value))
+				failed = true
+			case n < least:
+				t.Errorf("invalid %s: %s: Numerical result out of range", text, cmd.Quote(value))
+				failed = true
 			}
 			return n
 		}
@@ -388,6 +389,9 @@ func nl(t *call) int {
 		case "w":
 			width = int(min(number("line number field width", g.Value, 1), 1<<20))
 		}
+	}
+	if failed {
+		return 1
 	}
 	if bad {
 		fmt.Fprintf(t.Stderr, "Try '%s --help' for more information.\n", t.Name)

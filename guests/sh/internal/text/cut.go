@@ -39,11 +39,11 @@ func parseSpans(list string, fields, complement bool) ([]span, error) {
 		switch {
 		case err != nil && strings.Trim(s, "0123456789") == "":
 			if fields {
-				return 0, fmt.Errorf("field number '%s' is too large", s)
+				return 0, fmt.Errorf("field number %s is too large", cmd.Quote(s))
 			}
-			return 0, fmt.Errorf("byte/character offset '%s' is too large", s)
+			return 0, fmt.Errorf("byte/character offset %s is too large", cmd.Quote(s))
 		case err != nil:
-			return 0, fmt.Errorf("invalid %s '%s'", what, s)
+			return 0, fmt.Errorf("invalid %s %s", what, cmd.Quote(s))
 		case n == 0:
 			return 0, zero()
 		}

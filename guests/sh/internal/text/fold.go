@@ -45,7 +45,7 @@ func fold(t *call) int {
 				return t.fail(1, "invalid number of columns: '0': Numerical result out of range")
 			}
 			if err != nil {
-				return t.fail(1, "invalid number of columns: '%s'", g.Value)
+				return t.fail(1, "invalid number of columns: %s", cmd.Quote(g.Value))
 			}
 			width = int(n)
 		}
@@ -124,11 +124,11 @@ func parseTabs(args []string) (*tabStops, error) {
 		n, err := strconv.Atoi(digits)
 		switch {
 		case err != nil && strings.Trim(digits, "0123456789") == "" && digits != "":
-			return nil, fmt.Errorf("tab stop is too large '%s'", digits)
+			return nil, fmt.Errorf("tab stop is too large %s", cmd.Quote(digits))
 		case err != nil:
-			return nil, fmt.Errorf("tab size contains invalid character(s): '%s'", strings.TrimLeft(digits, "0123456789"))
+			return nil, fmt.Errorf("tab size contains invalid character(s): %s", cmd.Quote(strings.TrimLeft(digits, "0123456789")))
 		case ts.every > 0:
-			return nil, fmt.Errorf("'%c' specifier only allowed with the last value", word[0])
+			return nil, fmt.Errorf("%s specifier only allowed with the last value", cmd.Quote(string(word[0])))
 		case word[0] == '/':
 			ts.every = n
 		case word[0] == '+':
@@ -430,7 +430,7 @@ func fmtCmd(t *call) int {
 		case "w", "g":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n < 0 || n > 2500 {
-				return t.fail(1, "invalid width: '%s'", g.Value)
+				return t.fail(1, "invalid width: %s", cmd.Quote(g.Value))
 			}
 			if g.Key == "w" {
 				width = n

@@ -85,10 +85,10 @@ func head(t *call) int {
 			p.butLast = minus
 			n, ok := size(strings.TrimPrefix(value, "+"))
 			if !ok {
-				return t.fail(1, "invalid number of %s: '%s'", p.unit(), g.Value)
+				return t.fail(1, "invalid number of %s: %s", p.unit(), cmd.Quote(g.Value))
 			}
 			if n == math.MaxInt64 {
-				return t.fail(1, "invalid number of %s: '%s': Value too large for defined data type", p.unit(), g.Value)
+				return t.fail(1, "invalid number of %s: %s: Value too large for defined data type", p.unit(), cmd.Quote(g.Value))
 			}
 			p.n = n
 		case "q", "silent":
@@ -329,7 +329,7 @@ func tail(t *call) int {
 			}
 			n, ok := size(value)
 			if !ok {
-				return t.fail(1, "invalid number of %s: '%s'", p.unit(), g.Value)
+				return t.fail(1, "invalid number of %s: %s", p.unit(), cmd.Quote(g.Value))
 			}
 			p.n = n
 		case "f":
@@ -349,14 +349,14 @@ func tail(t *call) int {
 			f.retry = true
 		case "max-unchanged-stats": // every look at a name is a fresh one
 			if _, err := strconv.ParseUint(g.Value, 10, 64); err != nil {
-				return t.fail(1, "invalid maximum number of unchanged stats between opens: '%s'", g.Value)
+				return t.fail(1, "invalid maximum number of unchanged stats between opens: %s", cmd.Quote(g.Value))
 			}
 		case "q", "silent":
 			p.quiet, p.headers = true, false
 		case "s":
 			s, err := strconv.ParseFloat(g.Value, 64)
 			if err != nil || !(s >= 0) {
-				return t.fail(1, "invalid number of seconds: '%s'", g.Value)
+				return t.fail(1, "invalid number of seconds: %s", cmd.Quote(g.Value))
 			}
 			// Time shorter than that would keep the one thread of the guest busy.
 			f.every = time.Duration(min(max(s, 0.01), 1e6) * float64(time.Second))
@@ -551,7 +551,7 @@ func (f follower) reopen(t *call, file *followed) {
 	r, err := t.open(file.name)
 	if err != nil {
 		if file.r != nil && f.retry {
-			t.Errorf("'%s' has become inaccessible: %s", file.name, cmd.Reason(err))
+			t.Errorf("%s has become inaccessible: %s", cmd.Quote(file.name), cmd.Reason(err))
 			file.r.Close()
 			file.r = nil
 		}
@@ -564,10 +564,10 @@ func (f follower) reopen(t *call, file *followed) {
 			r.Close()
 			return
 		}
-		t.Errorf("'%s' has been replaced;  following new file", file.name)
+		t.Errorf("%s has been replaced;  following new file", cmd.Quote(file.name))
 		file.r.Close()
 	} else {
-		t.Errorf("'%s' has appeared;  following new file", file.name)
+		t.Errorf("%s has appeared;  following new file", cmd.Quote(file.name))
 	}
 	file.r = r
 }

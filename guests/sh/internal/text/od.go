@@ -62,13 +62,13 @@ func parseOdTypes(s string) ([]odType, error) {
 			}
 			ty.size, i = odSize(s, i, ty.size)
 			if ty.size != 4 && ty.size != 8 {
-				return nil, fmt.Errorf("invalid type string '%s';\nthis system doesn't provide a %d-byte floating point type", s, ty.size)
+				return nil, fmt.Errorf("invalid type string %s;\nthis system doesn't provide a %d-byte floating point type", cmd.Quote(s), ty.size)
 			}
 		default:
-			return nil, fmt.Errorf("invalid character '%c' in type string '%s'", ty.kind, s)
+			return nil, fmt.Errorf("invalid character '%c' in type string %s", ty.kind, cmd.Quote(s))
 		}
 		if ty.size > 8 || ty.size < 1 || odWidths[ty.kind][ty.size] == 0 {
-			return nil, fmt.Errorf("invalid type string '%s';\nthis system doesn't provide a %d-byte integral type", s, ty.size)
+			return nil, fmt.Errorf("invalid type string %s;\nthis system doesn't provide a %d-byte integral type", cmd.Quote(s), ty.size)
 		}
 		ty.width = odWidths[ty.kind][ty.size]
 		if i < len(s) && s[i] == 'z' {
@@ -151,7 +151,7 @@ func od(t *call) int {
 			case "little":
 				order = binary.LittleEndian
 			default:
-				return t.usage(1, "invalid argument '%s' for '--endian'", g.Value)
+				return t.badWord(g.Value, "--endian", "little", "big")
 			}
 		case "j":
 			if skip, ok = odNumber(g.Value); !ok {

@@ -120,7 +120,7 @@ func seq(t *call) int {
 	case len(nums) == 0:
 		return t.usage(1, "missing operand")
 	case len(nums) > 3:
-		return t.usage(1, "extra operand '%s'", nums[3])
+		return t.usage(1, "extra operand %s", cmd.Quote(nums[3]))
 	}
 	one := seqNumber{value: big.NewRat(1, 1), width: 1}
 	first, step, last := one, one, one
@@ -128,9 +128,9 @@ func seq(t *call) int {
 		n, ok := parseSeqNumber(s)
 		if !ok {
 			if strings.EqualFold(strings.TrimLeft(s, "+-"), "nan") {
-				return t.usage(1, "invalid 'not-a-number' argument: '%s'", s)
+				return t.usage(1, "invalid %s argument: %s", cmd.Quote("not-a-number"), cmd.Quote(s))
 			}
-			return t.usage(1, "invalid floating point argument: '%s'", s)
+			return t.usage(1, "invalid floating point argument: %s", cmd.Quote(s))
 		}
 		switch {
 		case i == len(nums)-1:
@@ -142,7 +142,7 @@ func seq(t *call) int {
 		}
 	}
 	if step.inf == 0 && step.value.Sign() == 0 {
-		return t.usage(1, "invalid Zero increment value: '%s'", nums[1])
+		return t.usage(1, "invalid Zero increment value: %s", cmd.Quote(nums[1]))
 	}
 	if first.inf != 0 || step.inf != 0 {
 		return t.fail(1, "a start or an increment without end is not supported")
@@ -276,21 +276,21 @@ func parseSeqFormat(s string) (f seqFormat, err error) {
 		break
 	}
 	if i == len(s) {
-		return f, fmt.Errorf("format '%s' has no %% directive", s)
+		return f, fmt.Errorf("format %s has no %% directive", cmd.Quote(s))
 	}
 	f.pre = string(pre)
 	rest, ok := f.float.parse(s[i+1:])
 	if !ok {
 		if rest == "" {
-			return f, fmt.Errorf("format '%s' ends in %%", s)
+			return f, fmt.Errorf("format %s ends in %%", cmd.Quote(s))
 		}
-		return f, fmt.Errorf("format '%s' has unknown %%%c directive", s, rest[0])
+		return f, fmt.Errorf("format %s has unknown %%%c directive", cmd.Quote(s), rest[0])
 	}
 	post := []byte{}
 	for i := 0; i < len(rest); i++ {
 		if rest[i] == '%' {
 			if i++; i == len(rest) || rest[i] != '%' {
-				return f, fmt.Errorf("format '%s' has too many %% directives", s)
+				return f, fmt.Errorf("format %s has too many %% directives", cmd.Quote(s))
 			}
 		}
 		post = append(post, rest[i])
@@ -573,12 +573,12 @@ func shuf(t *call) int {
 			lo, err1 = strconv.ParseUint(a, 10, 63)
 			hi, err2 = strconv.ParseUint(b, 10, 63)
 			if !ok || err1 != nil || err2 != nil || lo > hi+1 {
-				return t.fail(1, "invalid input range: '%s'", g.Value)
+				return t.fail(1, "invalid input range: %s", cmd.Quote(g.Value))
 			}
 		case "n":
 			n, err := strconv.ParseUint(g.Value, 10, 64)
 			if err != nil {
-				return t.fail(1, "invalid line count: '%s'", g.Value)
+				return t.fail(1, "invalid line count: %s", cmd.Quote(g.Value))
 			}
 			count = min(count, n)
 		case "o":
@@ -598,9 +598,9 @@ func shuf(t *call) int {
 	case echo && isRange:
 		return t.usage(1, "cannot combine -e and -i options")
 	case isRange && len(names) > 0:
-		return t.usage(1, "extra operand '%s'", names[0])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[0]))
 	case !echo && len(names) > 1:
-		return t.usage(1, "extra operand '%s'", names[1])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[1]))
 	}
 	choose := func(n uint64) uint64 { return rand.Uint64N(n) }
 	if hasRandom {

@@ -119,7 +119,7 @@ type sorter struct {
 // parseKey reads the argument of -k. Its errors are worded as sort's.
 func parseKey(arg string) (*sortKey, error) {
 	bad := func(text string) (*sortKey, error) {
-		return nil, fmt.Errorf("%s: invalid field specification '%s'", text, arg)
+		return nil, fmt.Errorf("%s: invalid field specification %s", text, cmd.Quote(arg))
 	}
 	number := func(s string) (int, string, bool) {
 		i := 0
@@ -138,7 +138,7 @@ func parseKey(arg string) (*sortKey, error) {
 	k := &sortKey{endField: -1}
 	n, s, ok := number(arg)
 	if !ok {
-		return nil, fmt.Errorf("invalid number at field start: invalid count at start of '%s'", arg)
+		return nil, fmt.Errorf("invalid number at field start: invalid count at start of %s", cmd.Quote(arg))
 	}
 	if n == 0 {
 		return bad("field number is zero")
@@ -146,7 +146,7 @@ func parseKey(arg string) (*sortKey, error) {
 	k.startField = n - 1
 	if strings.HasPrefix(s, ".") {
 		if n, s, ok = number(s[1:]); !ok {
-			return nil, fmt.Errorf("invalid number after '.': invalid count at start of '%s'", s)
+			return nil, fmt.Errorf("invalid number after '.': invalid count at start of %s", cmd.Quote(s))
 		}
 		if n == 0 {
 			return bad("character offset is zero")
@@ -163,7 +163,7 @@ func parseKey(arg string) (*sortKey, error) {
 		return k, nil
 	}
 	if n, s, ok = number(s[1:]); !ok {
-		return nil, fmt.Errorf("invalid number after ',': invalid count at start of '%s'", s)
+		return nil, fmt.Errorf("invalid number after ',': invalid count at start of %s", cmd.Quote(s))
 	}
 	if n == 0 {
 		return bad("field number is zero")
@@ -171,7 +171,7 @@ func parseKey(arg string) (*sortKey, error) {
 	k.endField = n - 1
 	if strings.HasPrefix(s, ".") {
 		if n, s, ok = number(s[1:]); !ok {
-			return nil, fmt.Errorf("invalid number after '.': invalid count at start of '%s'", s)
+			return nil, fmt.Errorf("invalid number after '.': invalid count at start of %s", cmd.Quote(s))
 		}
 		k.endChar = n
 	}
@@ -313,7 +313,7 @@ func sortCmd(t *call) int {
 				return t.fail(2, "invalid --parallel argument '%s'", g.Value)
 			}
 			if _, ok := size(strings.TrimSuffix(g.Value, "%")); g.Key == "S" && !ok {
-				return t.fail(2, "invalid --buffer-size argument '%s'", g.Value)
+				return t.fail(2, "invalid -S argument '%s'", g.Value)
 			}
 		case "t":
 			tab := g.Value
@@ -323,7 +323,7 @@ func sortCmd(t *call) int {
 			case tab == `\0`:
 				tab = "\x00"
 			case len(tab) > 1:
-				return t.fail(2, "multi-character tab '%s'", tab)
+				return t.fail(2, "multi-character tab %s", cmd.Quote(tab))
 			}
 			if s.hasTab && s.tab != tab[0] {
 				return t.fail(2, "incompatible tabs")
@@ -338,7 +338,7 @@ func sortCmd(t *call) int {
 	}
 	if hasFrom {
 		if len(names) > 0 {
-			t.Errorf("extra operand '%s'", names[0])
+			t.Errorf("extra operand %s", cmd.Quote(names[0]))
 			return t.usage(2, "file operands cannot be combined with --files0-from")
 		}
 		r, err := t.open(from0)
@@ -351,7 +351,7 @@ func sortCmd(t *call) int {
 			return t.fail(2, "%s: read error: %s", from0, cmd.Reason(err))
 		}
 		if len(data) == 0 {
-			return t.fail(2, "no input from '%s'", from0)
+			return t.fail(2, "no input from %s", cmd.Quote(from0))
 		}
 		names = strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	}

@@ -150,12 +150,12 @@ func split(t *call) int {
 		case "a":
 			k, err := strconv.Atoi(g.Value)
 			if err != nil || k < 0 {
-				return t.fail(1, "invalid suffix length: '%s'", g.Value)
+				return t.fail(1, "invalid suffix length: %s", cmd.Quote(g.Value))
 			}
 			p.length, p.fixed = k, k > 0
 		case "additional-suffix":
 			if strings.Contains(g.Value, "/") {
-				return t.usage(1, "invalid suffix '%s', contains directory separator", g.Value)
+				return t.usage(1, "invalid suffix %s, contains directory separator", cmd.Quote(g.Value))
 			}
 			p.extra = g.Value
 		case "b", "C", "l":
@@ -165,7 +165,7 @@ func split(t *call) int {
 			mode = g.Key
 			var ok bool
 			if n, ok = size(g.Value); !ok || n == 0 {
-				return t.fail(1, "invalid number of %s: '%s'%s", map[string]string{"b": "bytes", "C": "bytes", "l": "lines"}[mode], g.Value, outOfRange(ok))
+				return t.fail(1, "invalid number of %s: %s%s", map[string]string{"b": "bytes", "C": "bytes", "l": "lines"}[mode], cmd.Quote(g.Value), outOfRange(ok))
 			}
 		case "n":
 			if mode != "" {
@@ -198,7 +198,7 @@ func split(t *call) int {
 			case s == "":
 				return t.fail(1, "empty record separator")
 			case len(s) > 1:
-				return t.fail(1, "multi-character separator '%s'", g.Value)
+				return t.fail(1, "multi-character separator %s", cmd.Quote(g.Value))
 			case sepSet && s[0] != sep:
 				return t.fail(1, "multiple separator characters specified")
 			}
@@ -209,7 +209,7 @@ func split(t *call) int {
 		}
 	}
 	if len(names) > 2 {
-		return t.usage(1, "extra operand '%s'", names[2])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[2]))
 	}
 	if mode == "" {
 		mode, n = "l", 1000
@@ -349,13 +349,13 @@ func splitChunks(t *call, p *pieces, r *source, in, spec string, sep byte, elide
 	if k, total, ok := strings.Cut(rest, "/"); ok {
 		v, ok := size(k)
 		if !ok || v == 0 {
-			return t.fail(1, "invalid chunk number: '%s'%s", k, outOfRange(ok))
+			return t.fail(1, "invalid chunk number: %s%s", cmd.Quote(k), outOfRange(ok))
 		}
 		only, rest = v, total
 	}
 	n, ok := size(rest)
 	if !ok || n == 0 {
-		return t.fail(1, "invalid number of chunks: '%s'%s", rest, outOfRange(ok))
+		return t.fail(1, "invalid number of chunks: %s%s", cmd.Quote(rest), outOfRange(ok))
 	}
 	if only > n {
 		return t.fail(1, "invalid chunk number: '%d'%s", only, outOfRange(true))
@@ -606,7 +606,7 @@ func csplit(t *call) int {
 		case "n":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n < 0 || n > 200 {
-				return t.fail(1, "invalid number: '%s'", g.Value)
+				return t.fail(1, "invalid number: %s", cmd.Quote(g.Value))
 			}
 			digits = n
 		case "s", "q", "silent":
@@ -619,7 +619,7 @@ func csplit(t *call) int {
 		if len(names) == 0 {
 			return t.usage(1, "missing operand")
 		}
-		return t.usage(1, "missing operand after '%s'", names[0])
+		return t.usage(1, "missing operand after %s", cmd.Quote(names[0]))
 	}
 	if c.format == "" {
 		c.format = fmt.Sprintf("%%0%dd", digits)
@@ -700,15 +700,15 @@ func (c *csplitter) parse(words []string) ([]csplitArg, error) {
 		default:
 			n, err := strconv.Atoi(w)
 			if err != nil {
-				return nil, fmt.Errorf("'%s': invalid pattern", w)
+				return nil, fmt.Errorf("%s: invalid pattern", cmd.Quote(w))
 			}
 			switch {
 			case n <= 0:
 				return nil, fmt.Errorf("%s: line number must be greater than zero", w)
 			case n < last:
-				return nil, fmt.Errorf("line number '%s' is smaller than preceding line number, %d", w, last)
+				return nil, fmt.Errorf("line number %s is smaller than preceding line number, %d", cmd.Quote(w), last)
 			case n == last:
-				c.t.Errorf("warning: line number '%s' is the same as preceding line number", w)
+				c.t.Errorf("warning: line number %s is the same as preceding line number", cmd.Quote(w))
 			}
 			last = n
 			args = append(args, csplitArg{text: w, line: n})
@@ -835,9 +835,9 @@ func (c *csplitter) toLine(a csplitArg, i int) (bool, error) {
 			return false, err2
 		}
 		if i > 0 {
-			return false, fmt.Errorf("'%s': line number out of range on repetition %d", a.text, i)
+			return false, fmt.Errorf("%s: line number out of range on repetition %d", cmd.Quote(a.text), i)
 		}
-		return false, fmt.Errorf("'%s': line number out of range", a.text)
+		return false, fmt.Errorf("%s: line number out of range", cmd.Quote(a.text))
 	}
 	if err == nil {
 		err = c.take(n, true)
@@ -879,9 +879,9 @@ func (c *csplitter) toMatch(a csplitArg, i int, current *int) (bool, error) {
 				return false, err
 			}
 			if i > 0 {
-				return false, fmt.Errorf("'%s': match not found on repetition %d", a.text, i)
+				return false, fmt.Errorf("%s: match not found on repetition %d", cmd.Quote(a.text), i)
 			}
-			return false, fmt.Errorf("'%s': match not found", a.text)
+			return false, fmt.Errorf("%s: match not found", cmd.Quote(a.text))
 		}
 		if a.re.match(bytes.TrimSuffix(b, []byte{'\n'})) {
 			break
@@ -893,14 +893,14 @@ func (c *csplitter) toMatch(a csplitArg, i int, current *int) (bool, error) {
 	*current = n
 	to := n + a.offset
 	if to < c.at {
-		return false, fmt.Errorf("'%s': line number out of range", a.text)
+		return false, fmt.Errorf("%s: line number out of range", cmd.Quote(a.text))
 	}
 	if a.offset > 0 {
 		if b, err := c.peek(to - 1); err != nil || b == nil {
 			if err == nil {
 				c.take(1<<62, !a.skip)
 				c.finish()
-				err = fmt.Errorf("'%s': line number out of range", a.text)
+				err = fmt.Errorf("%s: line number out of range", cmd.Quote(a.text))
 			}
 			return false, err
 		}

@@ -91,14 +91,14 @@ func sums(algorithm string) func(*call) int {
 			if g.Key == "l" {
 				n, err := strconv.Atoi(g.Value)
 				if err != nil {
-					return t.fail(1, "invalid length: '%s'", g.Value)
+					return t.fail(1, "invalid length: %s", cmd.Quote(g.Value))
 				}
 				if n > 512 {
-					t.Errorf("invalid length: '%s'", g.Value)
+					t.Errorf("invalid length: %s", cmd.Quote(g.Value))
 					return t.fail(1, "maximum digest length for 'BLAKE2b' is 512 bits")
 				}
 				if n%8 != 0 {
-					t.Errorf("invalid length: '%s'", g.Value)
+					t.Errorf("invalid length: %s", cmd.Quote(g.Value))
 					return t.fail(1, "length is not a multiple of 8")
 				}
 				if n > 0 && n < 512 {
@@ -482,14 +482,14 @@ func cksum(t *call) int {
 			case "sm3":
 				return t.fail(1, "the algorithm sm3 is not supported")
 			default:
-				return t.usage(1, "invalid argument '%s' for '--algorithm'\nValid arguments are:\n  - 'bsd'\n  - 'sysv'\n  - 'crc'\n  - 'md5'\n  - 'sha1'\n  - 'sha224'\n  - 'sha256'\n  - 'sha384'\n  - 'sha512'\n  - 'blake2b'", g.Value)
+				return t.badWord(g.Value, "--algorithm", "bsd", "sysv", "crc", "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "sm3")
 			}
 		case "base64":
 			d.base64 = true
 		case "l":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n%8 != 0 || n > 512 {
-				return t.fail(1, "invalid length: '%s'", g.Value)
+				return t.fail(1, "invalid length: %s", cmd.Quote(g.Value))
 			}
 			length = n
 		case "tag":

@@ -213,13 +213,7 @@ func (t *call) usage(code int, format string, args ...any) int {
 
 // badWord reports that the value of an option is none of its words.
 func (t *call) badWord(value, option string, words ...string) int {
-	kind := "invalid"
-	for _, w := range words {
-		if value != "" && strings.HasPrefix(w, value) {
-			kind = "ambiguous"
-		}
-	}
-	return t.usage(1, "%s argument '%s' for '%s'\nValid arguments are:\n  - '%s'", kind, value, option, strings.Join(words, "'\n  - '"))
+	return t.BadUsage(cmd.BadWord(value, option, words...), 1)
 }
 
 // fail reports what is wrong and returns code.

@@ -130,7 +130,7 @@ func trParse(t *call, text string) (*trSet, error) {
 						if name == "" {
 							return nil, fmt.Errorf("missing character class name '[::]'")
 						}
-						return nil, fmt.Errorf("invalid character class '%s'", name)
+						return nil, fmt.Errorf("invalid character class %s", cmd.Quote(name))
 					}
 				} else {
 					if len(name) == 1 {
@@ -157,7 +157,7 @@ func trParse(t *call, text string) (*trSet, error) {
 				}
 				v, err := strconv.ParseInt(count, base, 64)
 				if err != nil {
-					return nil, fmt.Errorf("invalid repeat count '%s' in [c*n] construct", count)
+					return nil, fmt.Errorf("invalid repeat count %s in [c*n] construct", cmd.Quote(count))
 				}
 				n = v
 			}
@@ -176,7 +176,7 @@ func trParse(t *call, text string) (*trSet, error) {
 		if is(i+1, '-') && i+2 < len(in) {
 			lo, hi := in[i].b, in[i+2].b
 			if lo > hi {
-				return nil, fmt.Errorf("range-endpoints of '%s' are in reverse collating sequence order", trVisible(lo)+"-"+trVisible(hi))
+				return nil, fmt.Errorf("range-endpoints of '%s-%s' are in reverse collating sequence order", trVisible(lo), trVisible(hi))
 			}
 			for b := int(lo); b <= int(hi); b++ {
 				set.list = append(set.list, byte(b))
@@ -247,13 +247,13 @@ func tr(t *call) int {
 		if squeeze {
 			text = "Two strings must be given when both deleting and squeezing repeats."
 		}
-		return t.usage(1, "missing operand after '%s'\n%s", sets[len(sets)-1], text)
+		return t.usage(1, "missing operand after %s\n%s", cmd.Quote(sets[len(sets)-1]), text)
 	case len(sets) > most:
 		text := ""
 		if len(sets) == 2 {
 			text = "\nOnly one string may be given when deleting without squeezing repeats."
 		}
-		return t.usage(1, "extra operand '%s'%s", sets[most], text)
+		return t.usage(1, "extra operand %s%s", cmd.Quote(sets[most]), text)
 	}
 	s1, err := trParse(t, sets[0])
 	if err != nil {

@@ -95,7 +95,7 @@ func uniq(t *call) int {
 		return t.usage(1, "printing all duplicated lines and repeat counts is meaningless")
 	}
 	if len(names) > 2 {
-		return t.usage(1, "extra operand '%s'", names[2])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[2]))
 	}
 	in := "-"
 	if len(names) > 0 {
@@ -269,9 +269,9 @@ func comm(t *call) int {
 	case len(names) == 0:
 		return t.usage(1, "missing operand")
 	case len(names) == 1:
-		return t.usage(1, "missing operand after '%s'", names[0])
+		return t.usage(1, "missing operand after %s", cmd.Quote(names[0]))
 	case len(names) > 2:
-		return t.usage(1, "extra operand '%s'", names[2])
+		return t.usage(1, "extra operand %s", cmd.Quote(names[2]))
 	}
 	var files [2]ordered
 	for i, name := range names {
@@ -486,12 +486,12 @@ func (j *joiner) parseFormat(t *call, s string) bool {
 		}
 		file, field, ok := strings.Cut(f, ".")
 		if file != "1" && file != "2" {
-			t.Errorf("invalid file number in field spec: '%s'", f)
+			t.Errorf("invalid file number in field spec: %s", cmd.Quote(f))
 			return false
 		}
 		n, err := strconv.Atoi(field)
 		if !ok || err != nil || n < 1 {
-			t.Errorf("invalid field number: '%s'", field)
+			t.Errorf("invalid field number: %s", cmd.Quote(field))
 			return false
 		}
 		j.format = append(j.format, joinField{int(file[0] - '0'), n - 1})
@@ -526,7 +526,7 @@ func join(t *call) int {
 		switch g.Key {
 		case "a", "v":
 			if g.Value != "1" && g.Value != "2" {
-				return t.fail(1, "invalid field number: '%s'", g.Value)
+				return t.fail(1, "invalid field number: %s", cmd.Quote(g.Value))
 			}
 			unpaired[g.Value[0]-'1'] = true
 			paired = paired && g.Key == "a"
@@ -537,7 +537,7 @@ func join(t *call) int {
 		case "j", "1", "2":
 			n, err := strconv.Atoi(g.Value)
 			if err != nil || n < 1 {
-				return t.fail(1, "invalid field number: '%s'", g.Value)
+				return t.fail(1, "invalid field number: %s", cmd.Quote(g.Value))
 			}
 			if g.Key != "2" {
 				j.key[0] = n - 1
@@ -556,7 +556,7 @@ func join(t *call) int {
 			case g.Value == `\0`:
 				j.tab = []byte{0}
 			case len(g.Value) > 1:
-				return t.fail(1, "multi-character tab '%s'", g.Value)
+				return t.fail(1, "multi-character tab %s", cmd.Quote(g.Value))
 			default:
 				j.tab = []byte(g.Value)
 			}
@@ -577,7 +577,7 @@ func join(t *call) int {
 	case len(names) == 0:
 		return t.usage(1, "missing operand")
 	case len(names) == 1:
-		return t.usage(1, "missing operand after '%s'", names[0])
+		return t.usage(1, "missing operand after %s", cmd.Quote(names[0]))
 	case len(names) > 2:
 		return t.usage(1, "extra operand '%s'", names[2])
 	case names[0] == "-" && names[1] == "-":

@@ -48,7 +48,8 @@ func wc(t *call) int {
 	if hasFrom {
 		if len(names) > 0 {
 			t.Errorf("extra operand '%s'", names[0])
-			return t.usage(1, "file operands cannot be combined with --files0-from")
+			fmt.Fprintf(t.Stderr, "file operands cannot be combined with --files0-from\nTry 'wc --help' for more information.\n")
+			return 1
 		}
 		r, err := t.open(from0)
 		if err != nil {
