@@ -59,7 +59,7 @@ func (a *app) printOverview(w io.Writer) error {
 	for _, c := range table() {
 		fmt.Fprintf(&b, "  %-16s %s\n", c.name, c.short)
 	}
-	b.WriteString("\nEXT is a folder with SKILL.md, or a file (.wasm, .py), and begins with ./ ../ / or ~/\n")
+	b.WriteString("\nEXT is a folder with SKILL.md, or a file (.sh, .py, .wasm), and begins with ./ ../ / or ~/\n")
 	b.WriteString("\nflags of every command:\n" + globalUsage())
 	b.WriteString("\nexthost help COMMAND, exthost help TOPIC (" + strings.Join(topics, ", ") + ")\n")
 	_, err := io.WriteString(w, b.String())

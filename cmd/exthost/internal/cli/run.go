@@ -39,7 +39,7 @@ func newRun() *command {
 	return &command{
 		name: "run", args: "EXT [SCRIPT] [-- ARG...]", short: "run a script of an extension in the sandbox",
 		guest: true, dash: &dash,
-		long: "EXT is a folder with SKILL.md, or a file (.wasm, .py), and begins with ./ ../ / or ~/. SCRIPT is a path in\n" +
+		long: "EXT is a folder with SKILL.md, or a file (.sh, .py, .wasm), and begins with ./ ../ / or ~/. SCRIPT is a path in\n" +
 			"the folder; without it the only script there is run. What stands after -- is the script's.",
 		examples: []string{
 			"run ./pdf-report scripts/report.py -- --in /workspace/q3.csv",
