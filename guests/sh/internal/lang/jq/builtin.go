@@ -72,6 +72,9 @@ func add(a, b any) (any, error) {
 		}
 	case *object:
 		if y, ok := b.(*object); ok {
+			if y.len() == 1 {
+				return x.with(y.keys[0], y.vals[0]), nil
+			}
 			out := x.clone(y.len())
 			for i, k := range y.keys {
 				out.put(k, y.vals[i])

@@ -23,7 +23,15 @@ type literal struct {
 type object struct {
 	keys  []string
 	vals  []any
-	index map[string]int // from a size on
+	index *keyIndex // from a size on
+}
+
+// keyIndex finds the keys of a large object. An object that got one more key shares it, and the memory of keys and vals, with
+// the one that it came from: the older one looks no further than its own length. Only the newest of them can grow that
+// way, else two would write to the same place. Without it a reduce that collects n keys copies n*n/2 of them.
+type keyIndex struct {
+	at   map[string]int
+	used int // length of the newest object
 }
 
 const indexFrom = 12
@@ -37,7 +45,7 @@ func (o *object) len() int {
 
 func (o *object) find(key string) int {
 	if o.index != nil {
-		if i, ok := o.index[key]; ok {
+		if i, ok := o.index.at[key]; ok && i < len(o.keys) {
 			return i
 		}
 		return -1
@@ -65,13 +73,18 @@ func (o *object) put(key string, v any) {
 	}
 	o.keys, o.vals = append(o.keys, key), append(o.vals, v)
 	if o.index != nil {
-		o.index[key] = len(o.keys) - 1
+		o.index.at[key], o.index.used = len(o.keys)-1, len(o.keys)
 	} else if len(o.keys) == indexFrom {
-		o.index = make(map[string]int, 2*indexFrom)
-		for i, k := range o.keys {
-			o.index[k] = i
-		}
+		o.index = newIndex(o.keys, 2*indexFrom)
 	}
+}
+
+func newIndex(keys []string, size int) *keyIndex {
+	x := &keyIndex{make(map[string]int, size), len(keys)}
+	for i, k := range keys {
+		x.at[k] = i
+	}
+	return x
 }
 
 func (o *object) clone(more int) *object {
@@ -79,10 +92,7 @@ func (o *object) clone(more int) *object {
 	copy(c.keys, o.keys)
 	copy(c.vals, o.vals)
 	if o.index != nil {
-		c.index = make(map[string]int, len(o.index)+more)
-		for k, i := range o.index {
-			c.index[k] = i
-		}
+		c.index = newIndex(c.keys, len(o.keys)+more)
 	}
 	return c
 }
@@ -90,9 +100,14 @@ func (o *object) clone(more int) *object {
 func (o *object) with(key string, v any) *object {
 	if i := o.find(key); i >= 0 {
 		// The keys are the same, and so is where they are.
-		c := &object{keys: o.keys[:len(o.keys):len(o.keys)], vals: slices.Clone(o.vals), index: o.index}
+		c := &object{keys: o.keys, vals: slices.Clone(o.vals), index: o.index}
 		c.vals[i] = v
 		return c
+	}
+	if o.index != nil && o.index.used == len(o.keys) {
+		c := *o
+		c.put(key, v)
+		return &c
 	}
 	c := o.clone(1)
 	c.put(key, v)
