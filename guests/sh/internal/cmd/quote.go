@@ -32,7 +32,23 @@ func (c *Call) Localized(text string) string {
 	if !strings.ContainsAny(text, "‘’") || c.utf8() {
 		return text
 	}
-	return strings.NewReplacer("‘", "'", "’", "'").Replace(text)
+	var b strings.Builder
+	inside := false
+	for _, r := range text {
+		switch {
+		case r == '‘':
+			inside = true
+			b.WriteByte('\'')
+		case r == '’':
+			inside = false
+			b.WriteByte('\'')
+		case r == '\'' && inside:
+			b.WriteString(`\'`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func (c *Call) utf8() bool {
