@@ -331,6 +331,7 @@ func (s *session) run(output int64) error {
 		}
 	}
 	s.explain(report, denials, code)
+	s.explainSilence(report)
 	if s.report != "" {
 		data, err := encodeJSON(o)
 		if err == nil {
@@ -475,6 +476,33 @@ func (s *session) explain(r *host.Report, denials []denial, code int) {
 		a.out.line("strict", printable(fmt.Sprintf("%s: %d denied; without --strict the exit code is %d", who, len(r.Denials), r.ExitCode)))
 	case r.Outcome == host.Exit && slices.Contains([]int{exitLimit, exitUnable, exitDenied, exitNotFound, exitTrap}, code):
 		a.out.line("exit", printable(fmt.Sprintf("%s: %d is the guest's own exit code", who, code)))
+	}
+}
+
+// explainSilence helps with a run that failed and was denied nothing: a test such as [ -f FILE ] of what is not granted
+// finds nothing, and only the script says that a file is missing. It speaks of the arguments alone, which the person
+// wrote, and of those that name something in the workspace.
+func (s *session) explainSilence(r *host.Report) {
+	if r.Outcome != host.Exit || r.ExitCode == 0 || len(r.Denials) > 0 {
+		return
+	}
+	var unseen []host.Denial
+	for _, arg := range s.job.Args {
+		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			arg = value
+		}
+		c, err := policy.ParseCapability("read " + arg)
+		if err != nil || s.ext.Effective().Decide(c).Allowed {
+			continue
+		}
+		rest, ok := below(c.Path, "/workspace")
+		if ok && rest != "" && exists(filepath.Join(s.workspace, filepath.FromSlash(rest))) {
+			unseen = append(unseen, host.Denial{Capability: c.String()})
+		}
+	}
+	for _, d := range s.denials(unseen) {
+		s.app.note("%s is not granted: for the script it is not there", printable(d.Capability))
+		s.app.hint(s.grantHint(d))
 	}
 }
 
