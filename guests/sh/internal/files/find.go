@@ -56,7 +56,7 @@ type errFind string
 
 func (e errFind) Error() string { return string(e) }
 
-func find(ctx context.Context, c *cmd.Call) int {
+func find(ctx context.Context, c *cmd.Call) (code int) {
 	f := &finder{ctx: ctx, c: c, out: c.Buffered(), zone: sys.Local(c), now: time.Now(), follow: 'P', maxDepth: -1, regex: "findutils-default"}
 	args := c.Args
 leading:
@@ -100,7 +100,10 @@ leading:
 		return 1
 	}
 	f.expr = expr
-	defer f.close()
+	defer func() {
+		f.close()
+		code = f.code
+	}()
 	for _, start := range starts {
 		if f.quit {
 			break
@@ -116,9 +119,9 @@ leading:
 
 func (f *finder) close() {
 	f.out.Flush()
-	for _, w := range f.outputs {
-		if w.Flush() != nil {
-			f.code = 1
+	for name, w := range f.outputs {
+		if err := w.Flush(); err != nil {
+			f.fail(name, err)
 		}
 	}
 	for _, file := range f.files {

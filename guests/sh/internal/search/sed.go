@@ -169,7 +169,7 @@ func bsdSuffix(args []string) []string {
 	return out
 }
 
-func sed(ctx context.Context, c *cmd.Call) int {
+func sed(ctx context.Context, c *cmd.Call) (code int) {
 	given, operands, err := options(sedOpts).Parse(bsdSuffix(c.Args))
 	if err != nil {
 		c.Errorf("%v", err)
@@ -255,8 +255,8 @@ func sed(ctx context.Context, c *cmd.Call) int {
 	p.sep = e.sep
 	e.stdout = &sedOutput{w: c.Buffered(), sep: e.sep}
 	e.out = e.stdout
-	defer e.close()
 	if err := p.parse(); err != nil {
+		e.close()
 		c.Errorf("%v", err)
 		var label sedLabelError
 		if errors.As(err, &label) {
@@ -268,6 +268,8 @@ func sed(ctx context.Context, c *cmd.Call) int {
 	if e.files = operands; len(operands) == 0 {
 		e.files = []string{"-"}
 	}
+	defer func() { code = e.code }() // what is left may not be writable: closing says so
+	defer e.close()
 	e.run()
 	return e.code
 }
@@ -301,8 +303,9 @@ func (e *editor) close() {
 		os.Remove(e.edit.temp)
 	}
 	e.stdout.w.Flush()
-	for _, o := range e.outputs {
+	for name, o := range e.outputs {
 		if err := o.w.Flush(); err != nil && o.f != nil {
+			e.c.Errorf("couldn't write to %s: %s", name, cmd.Reason(err))
 			e.code = 4
 		}
 		if o.f != nil {

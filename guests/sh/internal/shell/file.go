@@ -34,6 +34,7 @@ type desc struct {
 	regular bool // file can be moved in
 	append_ bool // writes go to the end, as what was opened with O_APPEND
 	onClose func()
+	atEnd   []func() // what else ends with the last descriptor: locks
 }
 
 // newDesc counts the first descriptor of d.
@@ -69,8 +70,18 @@ func (d *desc) dup() *desc {
 }
 
 func (d *desc) close() {
-	if d.refs.Add(-1) == 0 && d.onClose != nil {
+	if d.refs.Add(-1) != 0 {
+		return
+	}
+	if d.onClose != nil {
 		d.onClose()
+	}
+	d.mu.Lock()
+	ends := d.atEnd
+	d.atEnd = nil
+	d.mu.Unlock()
+	for _, end := range ends {
+		end()
 	}
 }
 
@@ -236,8 +247,9 @@ type stream struct {
 	ctx      context.Context
 	d        *desc // nil: the descriptor is closed
 	deadline time.Time
-	keep     bool // SIGPIPE is ignored: a write nobody reads is an error
-	owned    bool // Close gives up a reference of d
+	keep     bool  // SIGPIPE is ignored: a write nobody reads is an error
+	owned    bool  // Close gives up a reference of d
+	failed   error // of the first write that failed
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -263,9 +275,15 @@ func (s *stream) Write(p []byte) (int, error) {
 			panic(cmd.SIGPIPE)
 		}
 		s.check()
+		if s.failed == nil {
+			s.failed = err
+		}
 	}
 	return n, err
 }
+
+// WriteFailure is why a write failed, nil when none did.
+func (s *stream) WriteFailure() error { return s.failed }
 
 func (s *stream) check() {
 	if s.ctx.Err() != nil {
@@ -327,4 +345,14 @@ func descOf(r io.Reader, w io.Writer) *desc {
 		return d
 	}
 	return newDesc(&desc{reader: r, writer: w, canRead: r != nil, canWrite: w != nil})
+}
+
+// Description is what tells the open file from others: descriptors that were made from each other share it.
+func (s *stream) Description() any { return s.d }
+
+// AtEnd has f called when the last descriptor of the open file is closed.
+func (s *stream) AtEnd(f func()) {
+	s.d.mu.Lock()
+	s.d.atEnd = append(s.d.atEnd, f)
+	s.d.mu.Unlock()
 }

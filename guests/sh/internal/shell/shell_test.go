@@ -18,6 +18,7 @@ import (
 	"github.com/exthost/exthost/guests/sh/internal/builtin"
 	"github.com/exthost/exthost/guests/sh/internal/cmd"
 	"github.com/exthost/exthost/guests/sh/internal/files"
+	"github.com/exthost/exthost/guests/sh/internal/lang"
 	"github.com/exthost/exthost/guests/sh/internal/search"
 	"github.com/exthost/exthost/guests/sh/internal/sys"
 	"github.com/exthost/exthost/guests/sh/internal/text"
@@ -63,7 +64,7 @@ func environment(dir string) []string {
 
 func commands() map[string]cmd.Func {
 	table := map[string]cmd.Func{}
-	for _, t := range []map[string]cmd.Func{text.Commands, files.Commands, search.Commands, sys.Commands, builtin.Commands} {
+	for _, t := range []map[string]cmd.Func{text.Commands, files.Commands, search.Commands, sys.Commands, lang.Commands(), builtin.Commands} {
 		maps.Copy(table, t)
 	}
 	return table

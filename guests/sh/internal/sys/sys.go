@@ -16,7 +16,7 @@ import (
 // Commands are the commands by their names.
 var Commands = map[string]cmd.Func{
 	"arch": arch, "bc": cmd.Written(bc, 1), "clear": clearScreen, "date": date, "env": env, "envsubst": envsubst, "expr": expr, "factor": factor, "false": fail, "getconf": getconf, "groups": groups,
-	"hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc, "numfmt": numfmt,
+	"flock": flock, "hostname": hostname, "id": id, "logname": logname, "nice": nice, "nohup": nohup, "nproc": nproc, "numfmt": numfmt,
 	"printenv": printenv, "pwd": pwd, "reset": resetTerminal, "sleep": sleep, "stty": stty, "sync": syncFiles, "time": timeCommand,
 	"timeout": timeout, "tput": tput, "true": succeed, "tty": tty, "uname": uname, "uuidgen": uuidgen, "users": nobody, "which": which, "who": who,
 	"whoami": whoami,

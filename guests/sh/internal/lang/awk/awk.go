@@ -28,7 +28,9 @@ import (
 )
 
 // Commands are the names of awk.
-var Commands = map[string]cmd.Func{"awk": run, "mawk": run, "nawk": run, "gawk": run}
+var Commands = map[string]cmd.Func{
+	"awk": cmd.Written(run, 2), "mawk": cmd.Written(run, 2), "nawk": cmd.Written(run, 2), "gawk": cmd.Written(run, 2),
+}
 
 const usage = `Usage: %[1]s [-F value] [-v var=value] [--] 'program text' [file ...]
    or: %[1]s [-F value] [-v var=value] [-f program-file] [--] [file ...]
@@ -218,6 +220,9 @@ func run(ctx context.Context, c *cmd.Call) (code int) {
 	}
 	it.run()
 	it.closeAll()
+	if it.lost && it.code == 0 {
+		return 2
+	}
 	return it.code
 }
 

@@ -60,6 +60,7 @@ type interp struct {
 	depth   int
 	result  value // of return
 	code    int
+	lost    bool // something that was printed to a file
 	ticks   int
 
 	record   string
@@ -897,11 +898,16 @@ func (it *interp) flush() {
 func (it *interp) closeOutput(name string, o *output) int {
 	delete(it.outputs, name)
 	it.opening = slices.DeleteFunc(it.opening, func(s string) bool { return s == name })
-	o.w.Flush()
+	err := o.w.Flush()
 	if o.command {
 		return it.c.Shell.Run(it.ctx, it.c, cmd.Child{Argv: []string{"sh", "-c", name}, Stdin: &o.text})
 	}
-	if o.f.Close() != nil {
+	if cerr := o.f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		it.warn("write failure on %q (%s)", name, cmd.Reason(err))
+		it.lost = true
 		return -1
 	}
 	return 0

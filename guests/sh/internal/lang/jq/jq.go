@@ -25,7 +25,7 @@ import (
 )
 
 // Commands is jq.
-var Commands = map[string]cmd.Func{"jq": run}
+var Commands = map[string]cmd.Func{"jq": cmd.Written(run, 2)}
 
 const usage = `Usage:	jq [OPTIONS] FILTER [FILES...]
 	jq [OPTIONS] -f FILE [FILES...]
