@@ -192,6 +192,7 @@ type arith struct {
 	e      *Expander
 	s      string
 	depth  int
+	nest   int // of operands
 	i      int // behind the token
 	at     int // where the token begins
 	before int // where the token before it begins
@@ -557,7 +558,16 @@ func pow(n, m int64) int64 {
 	return r
 }
 
+// maxNest bounds parentheses and signs in an expression, which is data often enough: the stack of a guest ends it otherwise.
+const maxNest = 4096
+
 func (a *arith) unary() int64 {
+	if a.nest >= maxNest {
+		a.fail("expression recursion level exceeded")
+		return 0
+	}
+	a.nest++
+	defer func() { a.nest-- }()
 	switch a.tok {
 	case "!":
 		a.next()

@@ -67,6 +67,7 @@ func New(v *vars.Table, h Host) *Expander {
 type UnsetError struct {
 	Name, Text string
 	Asked      bool // ${x?}
+	Length     bool // ${#x[@]}: not the exit code of others with -c
 }
 
 func (e *UnsetError) Error() string { return e.Name + ": " + e.Text }

@@ -50,8 +50,8 @@ func (x *expansion) param(pe *syntax.ParamExp, q quoting) error {
 		if v.list {
 			if v.base != "" && !v.set && v.v.List == nil && v.v.Map == nil {
 				v.name = v.base
-				if err := x.nounset(v); err != nil {
-					return err
+				if x.Host.Option("nounset") {
+					return &UnsetError{Name: shown(v.name), Text: "unbound variable", Length: true}
 				}
 			}
 			x.result(strconv.Itoa(len(v.vals)), q)

@@ -442,7 +442,7 @@ func (s *Shell) notFound(name string, args []string, err error) int {
 		}
 		if validName(name) {
 			// The report of the run tells what the script wanted; the answer is always no.
-			_ = ask.Program(name, args)
+			_ = ask.Program(name, nil) // its arguments are its own, and may be secret
 		}
 		s.errorf("%s: command not found", name)
 		return 127
@@ -679,7 +679,7 @@ func (k *caller) Run(ctx context.Context, c *cmd.Call, child cmd.Child) int {
 		file, ok := k.Find(&next, name)
 		if !ok {
 			if validName(name) {
-				_ = ask.Program(name, child.Argv[1:])
+				_ = ask.Program(name, nil)
 			}
 			return 127
 		}

@@ -245,7 +245,7 @@ func (s *Shell) fail(err error) {
 	s.setStatus(1)
 	var unset *expand.UnsetError
 	if errors.As(err, &unset) {
-		if s.script == "" && s.command != "" && s.subshell == 0 {
+		if s.script == "" && s.command != "" && s.subshell == 0 && !unset.Length {
 			s.status = 127
 		}
 		s.jump = jumpExit
@@ -343,7 +343,7 @@ func (s *Shell) forWords(ctx context.Context, loop *syntax.WordIter, do []*synta
 			s.traceFor(loop)
 		}
 		if err := s.setLoop(loop.Name.Value, item); err != nil {
-			s.fail(err)
+			s.loopError(err)
 			return
 		}
 		s.stmts(ctx, do)
@@ -354,6 +354,17 @@ func (s *Shell) forWords(ctx context.Context, loop *syntax.WordIter, do []*synta
 			s.tick(ctx)
 		}
 	}
+}
+
+// loopError ends a loop whose variable cannot be set. The commands after it run all the same when it is read-only.
+func (s *Shell) loopError(err error) {
+	var readOnly *vars.ReadOnlyError
+	if !errors.As(err, &readOnly) {
+		s.fail(err)
+		return
+	}
+	s.errorf("%v", err)
+	s.setStatus(1)
 }
 
 // setLoop sets the variable of a loop; what a name reference refers to changes with each turn.

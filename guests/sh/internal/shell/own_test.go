@@ -27,6 +27,18 @@ func TestRecursionEndsWithAMessage(t *testing.T) {
 	}
 }
 
+func TestDeepExpressionsEndWithAMessage(t *testing.T) {
+	for _, text := range []string{"((", "!", "- ", "1?2:("} {
+		_, errs, code := run(t, t.TempDir(), strings.Repeat(text, 300_000)+"1\n", "-c", "read -r x; echo $((x))")
+		if code != 1 || !strings.Contains(errs, "expression recursion level exceeded") {
+			t.Errorf("%s...: code %d, %.200s", text, code, errs)
+		}
+	}
+	if out, errs, _ := run(t, t.TempDir(), "", "-c", "echo $(("+strings.Repeat("(", 1000)+"7"+strings.Repeat(")", 1000)+"))"); out != "7\n" {
+		t.Errorf("1000 parentheses: %q, %.200s", out, errs)
+	}
+}
+
 func TestFilesThatAreNoScriptsSayWhatToDo(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"crlf.sh", "#!/bin/bash\r\necho a\r\n", "sed -i 's/\\r$//' crlf.sh"},
