@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -632,8 +633,12 @@ func shuf(t *call) int {
 		l := newLines(r, sep)
 		for {
 			line, err := l.next()
-			if err != nil {
+			if err == io.EOF {
 				break
+			}
+			if err != nil {
+				r.Close()
+				return t.fail(1, "read error: %s", cmd.Reason(err))
 			}
 			items = append(items, bytes.Clone(line))
 		}
