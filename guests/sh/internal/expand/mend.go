@@ -24,6 +24,9 @@ func Mend(src string, err error) (string, bool) {
 	default:
 		return "", false
 	}
+	if strings.HasPrefix(pe.Text, "not a valid parameter expansion operator") {
+		return mendBad(src, int(pos.Offset()))
+	}
 	from, end, ok := enclosing(src, int(pos.Offset()))
 	if !ok {
 		return "", false
@@ -131,4 +134,29 @@ func withoutQuotes(text string) (string, bool) {
 		b.WriteByte(text[i])
 	}
 	return b.String(), true
+}
+
+// mendBad makes ${a b} a substitution that is found bad when it is expanded, and shown as it was.
+func mendBad(src string, at int) (string, bool) {
+	from := strings.LastIndex(src[:min(at+1, len(src))], "${")
+	if from < 0 {
+		return "", false
+	}
+	end := closing(src, from+2, '}')
+	if end < at || strings.ContainsAny(src[from+2:end], "'\"\\`$\n") {
+		return "", false
+	}
+	return src[:from] + "${ " + badMark + "'" + src[from+2:end] + "'; }" + src[end+1:], true
+}
+
+// badMark is the name of no command.
+const badMark = "bad-substitution/"
+
+// BadCommand is the error of a ${ command; }: there are none in this bash.
+func BadCommand(text string) *BadSubst {
+	if bad, ok := strings.CutPrefix(text, "${ "+badMark+"'"); ok {
+		bad, _, _ = strings.Cut(bad, "'")
+		text = "${" + bad + "}"
+	}
+	return &BadSubst{text}
 }

@@ -626,7 +626,7 @@ func (s *Shell) enterFork(parent *Shell) bool {
 // commandSubst runs a command substitution, here and now: its output is collected, not piped.
 func (s *Shell) commandSubst(ctx context.Context, c *syntax.CmdSubst) (string, error) {
 	if c.TempFile || c.ReplyVar {
-		return "", &expand.BadSubst{Text: "${ command; }"}
+		return "", expand.BadCommand(s.nodeText(c))
 	}
 	line := s.line
 	defer func() { s.line = line }()
