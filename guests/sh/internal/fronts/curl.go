@@ -507,18 +507,8 @@ func curlGlob(u string, off bool) ([]string, *curlError) {
 	if off {
 		return []string{u}, nil
 	}
-	done := []string{""}
-	add := func(words []string) {
-		var next []string
-		for _, d := range done {
-			for _, w := range words {
-				if len(next) < curlMost {
-					next = append(next, d+w)
-				}
-			}
-		}
-		done = next
-	}
+	var parts [][]string
+	add := func(words []string) { parts = append(parts, words) }
 	for i := 0; i < len(u); i++ {
 		switch b := u[i]; {
 		case b == '\\' && i+1 < len(u) && strings.IndexByte("{}[]", u[i+1]) >= 0:
@@ -559,6 +549,26 @@ func curlGlob(u string, off bool) ([]string, *curlError) {
 			}
 			add([]string{u[i:end]})
 			i = end - 1
+		}
+	}
+	// The last part changes first. Nothing is put together twice: a URL may be long and of very many parts.
+	var done []string
+	at := make([]int, len(parts))
+	for len(done) < curlMost {
+		var one strings.Builder
+		for i, words := range parts {
+			one.WriteString(words[at[i]])
+		}
+		done = append(done, one.String())
+		i := len(parts) - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < len(parts[i]) {
+				break
+			}
+			at[i] = 0
+		}
+		if i < 0 {
+			break
 		}
 	}
 	return done, nil

@@ -210,3 +210,17 @@ func FuzzCurl(f *testing.F) {
 		}
 	})
 }
+
+func TestCurlGlobIsBounded(t *testing.T) {
+	long := strings.Repeat("{a}", 200000)
+	for _, u := range []string{long, "[1-1000000000]{1,2}", "[1-9]" + long, "[a-z][a-z][a-z]"} {
+		got, err := curlGlob(u, false)
+		if err != nil || len(got) == 0 || len(got) > curlMost {
+			t.Errorf("%.30s: %d URLs, %v", u, len(got), err)
+		}
+	}
+	got, err := curlGlob("{1,2}/[a-b]", false)
+	if want := "1/a 1/b 2/a 2/b"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
