@@ -130,6 +130,8 @@ type Denial struct {
 	Nearest    string `json:"nearest,omitempty"` // the closest grant in force
 	Count      int    `json:"count"`
 	Source     string `json:"source"` // "observed" by the host, or "reported" by the worker
+	// Targets is what was wanted of a program, in the guest's words: at most 8 different ones, of at most 200 bytes.
+	Targets []string `json:"targets,omitempty"`
 }
 
 // Change is a file that a run made, changed or removed. The path is the guest's.

@@ -24,6 +24,8 @@ const (
 	maxChanges = 2000
 	maxText    = 512
 	maxTouched = 4000
+	maxTarget  = 200
+	maxTargets = 8
 
 	maxScriptNotes = 10
 )
@@ -144,7 +146,14 @@ func (t *trail) asked(ev wasiabi.Event, count int) {
 			}
 		}
 	}
-	t.send(Event{Op: ev.Op, Capability: name, Denied: true, Source: reported})
+	detail := ""
+	if kind == policy.Program {
+		detail = printable(ev.Detail[:min(len(ev.Detail), maxTarget)])
+		if d := t.denied[name]; d != nil && detail != "" && len(d.Targets) < maxTargets && !slices.Contains(d.Targets, detail) {
+			d.Targets = append(d.Targets, detail)
+		}
+	}
+	t.send(Event{Op: ev.Op, Capability: name, Denied: true, Source: reported, Detail: detail})
 }
 
 // attempt says whether s looks like "METHOD URL" or "program NAME", in a spelling that no policy would have.

@@ -106,26 +106,28 @@ func TestTrailJudgesRequestsAndPrograms(t *testing.T) {
 		{Op: "http", Capability: "GET http://192.0.2.10:80/./i?key=1", Denied: true, Count: 2},
 		{Op: "http", Capability: "POST https://api.example.test/a/../b", Denied: true},
 		{Op: "http", Capability: "GET ftp://example.test/\x1b[2J", Denied: true},
-		{Op: "run", Capability: "program git", Denied: true, Count: 3},
+		{Op: "run", Capability: "program git", Denied: true, Count: 3, Detail: "clone https://example.test/\x1b[2J"},
+		{Op: "run", Capability: "program git", Denied: true, Count: 2, Detail: "push origin"},
+		{Op: "run", Capability: "program git", Denied: true, Count: 2, Detail: strings.Repeat("x", 500)},
 		{Op: "run", Capability: "program odd name", Denied: true},
 	} {
 		tr.reported(ev)
 	}
 	var got []string
 	for _, d := range tr.denials() {
-		got = append(got, fmt.Sprintf("%s|%s|%d|%s", d.Capability, d.Reason, d.Count, d.Source))
+		got = append(got, strings.TrimRight(fmt.Sprintf("%s|%s|%d|%s|%s", d.Capability, d.Reason, d.Count, d.Source, strings.Join(d.Targets, ";")), "|"))
 	}
 	want := []string{
 		"GET http://192.0.2.10/i|no network line in p.yaml covers it; this version has no network|3|reported",
 		"POST https://api.example.test/a/../b|it is not a target that a policy can name|1|reported",
 		"GET ftp://example.test/?[2J|it is not a target that a policy can name|1|reported",
-		"program git|no such program in the sandbox|3|reported",
+		"program git|no such program in the sandbox|7|reported|clone https://example.test/?[2J;push origin;" + strings.Repeat("x", 200),
 		"program odd name|no such program in the sandbox|1|reported",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if len(events) != 6 || tr.bad != 0 {
+	if len(events) != 8 || tr.bad != 0 {
 		t.Errorf("%d events, %d dropped", len(events), tr.bad)
 	}
 }

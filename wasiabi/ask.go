@@ -20,7 +20,8 @@ const (
 	maxURL     = 8192
 	maxProgram = 255
 	maxMethod  = 32
-	maxNotes   = 64 // notes of one process, repeats of one text not counted
+	maxTarget  = 200 // bytes of a program's arguments that an event keeps
+	maxNotes   = 64  // notes of one process, repeats of one text not counted
 )
 
 // Reasons of the answers to what this version refuses.
@@ -118,11 +119,12 @@ func (p *Process) handle(d rootfs.Device, line []byte) reply {
 		p.events.add(Event{Op: "http", Capability: capability, Denied: true, Errno: rootfs.EACCES.Name()})
 		return reply{Error: "denied", Reason: noNetwork}
 	case rootfs.AskRun:
-		capability, err := parseRun(line)
+		capability, args, err := parseRun(line)
 		if err != nil {
 			return invalid(err)
 		}
-		p.events.add(Event{Op: "run", Capability: capability, Denied: true, Errno: rootfs.ENOENT.Name()})
+		target := cut(strings.Join(args, " "), maxTarget)
+		p.events.add(Event{Op: "run", Capability: capability, Denied: true, Errno: rootfs.ENOENT.Name(), Detail: target})
 		return reply{Error: "denied", Reason: noProgram}
 	default:
 		text, err := parseLog(line)
@@ -219,23 +221,22 @@ func schemeName(s string) bool {
 }
 
 // parseRun reads {"program":NAME,"args":[ARG,...]} and gives the capability "program NAME". Of a path the last name
-// counts. The arguments are checked and say nothing about what is granted.
-func parseRun(line []byte) (string, error) {
+// counts. The arguments say nothing about what is granted; they tell the operator what was wanted of the program.
+func parseRun(line []byte) (capability string, args []string, err error) {
 	var program string
-	var args []string
 	if err := decode(line, fields{"program": &program, "args": &args}, "program"); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	for _, s := range append(args, program) {
+	for _, s := range append(args[:len(args):len(args)], program) {
 		if strings.IndexByte(s, 0) >= 0 {
-			return "", errors.New("a string holds a NUL")
+			return "", nil, errors.New("a string holds a NUL")
 		}
 	}
 	name := path.Base(program)
 	if program == "" || name == "/" || name == "." || name == ".." || len(name) > maxProgram {
-		return "", fmt.Errorf("program: want the name of one, of at most %d bytes", maxProgram)
+		return "", nil, fmt.Errorf("program: want the name of one, of at most %d bytes", maxProgram)
 	}
-	return "program " + name, nil
+	return "program " + name, args, nil
 }
 
 // parseLog reads {"text":TEXT}.

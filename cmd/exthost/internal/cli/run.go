@@ -417,6 +417,8 @@ func (s *session) reason(c policy.Capability, d policy.Decision, reported host.D
 	switch {
 	case c.Kind == policy.HTTP:
 		return "this version has no network: no request can be granted"
+	case len(reported.Targets) > 0:
+		return reported.Reason + ": " + strings.Join(reported.Targets, "; ")
 	case d.Allowed:
 		return reported.Reason // the policy alone does not explain it: a link that leaves its root, for instance
 	case s.grant.source == fromFlags && d.Layer == policy.LayerNone && d.Rule.IsZero():
