@@ -369,21 +369,34 @@ func (f File) copy(out io.Writer, in io.Reader) error {
 // Interpreter returns the base name of the program that a script's first line ("#!…") calls, "" when there is none;
 // head is the beginning of the script. It looks through env, and knows launchers of Python scripts for what they are.
 func Interpreter(head []byte) string {
+	program, _ := firstLine(head)
+	return program
+}
+
+// Options returns the words behind the program in a script's first line: "-e" of "#!/bin/bash -e". A kernel hands them
+// over as one word, env -S as several; here they are always several.
+func Options(head []byte) []string {
+	_, options := firstLine(head)
+	return options
+}
+
+func firstLine(head []byte) (program string, options []string) {
 	line, _, _ := strings.Cut(string(head[:min(len(head), 256)]), "\n")
 	line, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), "#!")
 	if !ok {
-		return ""
+		return "", nil
 	}
-	for _, word := range strings.Fields(line) {
+	words := strings.Fields(line)
+	for i, word := range words {
 		switch base := path.Base(word); {
 		case base == "env", strings.HasPrefix(word, "-"), strings.Contains(word, "="):
 		case base == "uv", base == "pipx": // "uv run --script": a Python script that declares its packages
-			return "python3"
+			return "python3", nil
 		default:
-			return base
+			return base, words[i+1:]
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // Manifest is dist/manifest.json: what `make guests` put into dist.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -350,6 +351,20 @@ func TestRegistryIsWhole(t *testing.T) {
 }
 
 // FuzzInterpreter: whatever a first line holds, the answer is one plain word, and only "#!" gives one.
+func TestOptionsOfAFirstLine(t *testing.T) {
+	for line, want := range map[string][]string{
+		"#!/bin/bash\n":    nil,
+		"#!/bin/bash -e\n": {"-e"},
+		"#! /usr/bin/env -S bash -eu -o pipefail\r\n": {"-eu", "-o", "pipefail"},
+		"#!/usr/bin/env A=1 sh +x\necho":              {"+x"},
+		"echo -e\n":                                   nil,
+	} {
+		if got := Options([]byte(line)); !slices.Equal(got, want) {
+			t.Errorf("%q: options %q, want %q", line, got, want)
+		}
+	}
+}
+
 func FuzzInterpreter(f *testing.F) {
 	for _, line := range []string{"#!/usr/bin/env python3", "#!/usr/bin/env -S uv run --script", "#! /bin/sh -e\r\n", "#!", "python"} {
 		f.Add([]byte(line))

@@ -43,6 +43,7 @@ type script struct {
 	known   bool // of a language that this project knows
 	notes   []string
 	damaged error
+	options []string // of its first line, for the shell
 	// nonblock guests get a standard input that does not block.
 	nonblock bool
 }

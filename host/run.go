@@ -287,7 +287,7 @@ func (r *run) exec(ctx context.Context, w *bound, b *binding, c *code) (*worker.
 // args are the guest's arguments.
 func (r *run) args() []string {
 	script := path.Join(guestSkill, r.script.Path)
-	return slices.Concat(r.script.runtime.Argv, []string{script}, r.job.Args)
+	return slices.Concat(r.script.runtime.Argv, r.script.options, []string{script}, r.job.Args)
 }
 
 // watch ends the run if the worker's resident memory goes over what the guest and an engine need. The kernel's own limit

@@ -78,6 +78,9 @@ func (e *Extension) classify(entry snapshot.Entry) script {
 		}
 		s.nonblock = r.Nonblock
 		s.notes = shellNotes(r, s.Path, head)
+		if r.Language == "shell" { // "#!/bin/bash -e": without it the script would go on after an error
+			s.options = guests.Options(head)
+		}
 		s.damaged = damaged(head)
 		if err := cmp.Or(s.damaged, r.Err()); err != nil {
 			s.Missing = err.Error()

@@ -32,7 +32,6 @@ type desc struct {
 	ahead   []byte // read from file; what is before at has been taken
 	at      int
 	regular bool // file can be moved in
-	append_ bool // writes go to the end, as what was opened with O_APPEND
 	onClose func()
 	atEnd   []func() // what else ends with the last descriptor: locks
 }

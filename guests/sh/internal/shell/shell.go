@@ -121,10 +121,8 @@ type Shell struct {
 	jobs    []*job
 	lastJob int // highest number given
 
-	random    uint32
-	randomSet bool
-	seconds   time.Time
-	getcol    int
+	random  uint32
+	seconds time.Time
 }
 
 // frame is a function that runs, or a file that is sourced.

@@ -731,9 +731,10 @@ func (d *differ) key(line []byte) []byte {
 // compare numbers the lines, leaves out what both files start and end with, and finds the changes.
 func (d *differ) compare(files [2]*diffFile) []edit {
 	a, b := files[0].lines, files[1].lines
-	// whole tells that the last line of a file counts as it stands: with an end, or without.
+	// The last line of a file counts as it stands: with an end, or without. A script for ed cannot tell the two apart.
+	unended := func(f *diffFile, i int) bool { return d.style != 'e' && f.noEnd && i == len(f.lines)-1 }
 	equal := func(i, j int) bool {
-		return bytes.Equal(a[i], b[j]) && (i == len(a)-1 && files[0].noEnd) == (j == len(b)-1 && files[1].noEnd)
+		return bytes.Equal(a[i], b[j]) && unended(files[0], i) == unended(files[1], j)
 	}
 	prefix := 0
 	for prefix < min(len(a), len(b)) && equal(prefix, prefix) {
@@ -751,7 +752,7 @@ func (d *differ) compare(files [2]*diffFile) []edit {
 		for i, line := range lines {
 			key := d.key(line)
 			k := string(key)
-			if last && i == len(lines)-1 && f.noEnd && (d.space == 0 || d.space == 'E') {
+			if last && d.style != 'e' && i == len(lines)-1 && f.noEnd && (d.space == 0 || d.space == 'E') {
 				k += "\n" // no other line has one: this is the line without an end
 			}
 			id, ok := classes[k]
