@@ -54,6 +54,9 @@ func ParseCapability(s string) (Capability, error) {
 			c.Kind = Write
 		}
 		c.Path, err = guestPath(rest)
+		if err == nil && strings.TrimSpace(c.Path) != c.Path { // "/a /" is "/a ", which cannot be written
+			err = fmt.Errorf("path %q ends in a blank", clip(c.Path))
+		}
 	case "env":
 		c.Kind, c.Name = Env, rest
 		if !envName(rest) {
